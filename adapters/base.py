@@ -1,0 +1,146 @@
+"""The seam to a platform: what goes out, and what an adapter must do.
+
+An adapter is thin: pure `normalize` and `render`, and I/O. It keeps nothing and decides nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from adapters.events import Conversation, Update
+
+Body = dict[str, Any]
+"""One platform message, rendered: what the adapter itself made of Markdown. Plain JSON, because it
+is stored between rendering and sending. Every body has "text", the plain form of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    label: str
+    token: str
+    """At most 64 bytes of ASCII; comes back in Press.token."""
+    style: str = "plain"
+    """"plain", "primary" or "danger"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A new message."""
+
+    conversation: Conversation
+    body: Body
+    buttons: tuple[Button, ...] = ()
+    nonce: str = ""
+    """The same for every attempt to send the same message; at most 25 characters."""
+    reply_to: str = ""
+    """Message id it answers, shown as a reply where that is not obvious; "" for none."""
+    handle: str = ""
+    """Handle of the event it answers, where there is one."""
+    plain: bool = False
+    """Send the body's text without any markup: the rendered form was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A message of ours, changed. Without buttons, buttons that were there go."""
+
+    conversation: Conversation
+    message_id: str
+    body: Body
+    buttons: tuple[Button, ...] = ()
+    plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledge:
+    """Tell the platform that a press arrived; with text, tell the presser, and only the presser."""
+
+    handle: str
+    text: str = ""
+
+
+Outgoing = Post | Edit | Typing | Acknowledge
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A chat command as the platform's menu shows it."""
+
+    name: str
+    description: str
+    argument: str = ""
+    """Name of its optional argument; "" where it takes none."""
+
+
+Receive = Callable[[Update], Awaitable[None]]
+"""Returns once the update is committed; only then may the platform hear that we have it."""
+
+
+class Adapter(Protocol):
+    name: str
+    """The platform, as in addresses."""
+
+    def render(self, markdown: str) -> list[Body]:
+        """Markdown as the platform shows it, in as many messages as its limits need. Pure. Never
+        empty for text that is not blank, never a message over the limit."""
+        ...
+
+    async def start(self) -> str:
+        """Connect, check the credentials, register commands; return who the bot is, for people.
+
+        Misconfigured where the credentials are wrong; Unavailable where the platform is not there.
+        """
+        ...
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        """Receive until cancelled. Outages of the platform are waited out, not raised.
+
+        `cursors`: address → cursor of the last arrival, for platforms that replay nothing.
+        """
+        ...
+
+    async def wait_ready(self) -> None:
+        """Return once updates are being received."""
+        ...
+
+    async def deliver(self, outgoing: Outgoing) -> str | None:
+        """Carry it out; a message's id for Post, else None. Raises an AdapterError."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class AdapterError(Exception):
+    """Base of what an adapter raises."""
+
+
+class Throttled(AdapterError):
+    """Too fast. Nothing was sent."""
+
+    def __init__(self, retry_after: float) -> None:
+        super().__init__(f"the platform asks to wait {retry_after:g} s")
+        self.retry_after = retry_after
+
+
+class Unavailable(AdapterError):
+    """Connection cut, time-out or 5xx: whether it was done is not known. Try again."""
+
+
+class Refused(AdapterError):
+    """The platform will never take this message as it is (400)."""
+
+
+class Unreachable(AdapterError):
+    """The platform will never take any message for this conversation (blocked, kicked, gone)."""
+
+
+class Misconfigured(AdapterError):
+    """Wrong token, missing permission. The text says what to do."""
+
+
+Commands = Sequence[CommandSpec]

@@ -1,0 +1,87 @@
+"""What comes in from a platform, in one vocabulary for all of them. Nothing here does I/O."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A chat, or one topic of a chat. Written "platform:chat" or "platform:chat/thread"."""
+
+    platform: str
+    chat: str
+    thread: str = ""
+
+    @property
+    def address(self) -> str:
+        return f"{self.platform}:{self.chat}" + (f"/{self.thread}" if self.thread else "")
+
+    @staticmethod
+    def parse(address: str) -> "Conversation":
+        """ValueError where it is not an address."""
+        platform, colon, rest = address.partition(":")
+        chat, _, thread = rest.partition("/")
+        if not (platform and colon and chat):
+            raise ValueError(f"{address!r} is not an address like telegram:1001 or discord:42")
+        return Conversation(platform, chat, thread)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    platform: str
+    id: str
+    name: str
+    """What people call them; untrusted text."""
+
+    @property
+    def identity(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something a person said to the bot: in private, or in a group by mention, reply or command.
+
+    normalize gives None for group talk that is not addressed to the bot.
+    """
+
+    key: str
+    """Names the platform's message for ever ("telegram:100:7"), so that twice is once."""
+    conversation: Conversation
+    user: User
+    text: str
+    """Without the mention of the bot; commands as "/name words", whatever the platform does.
+    No NUL, no lone surrogates."""
+    message_id: str
+    private: bool
+    """Nobody but this person and the bot reads the conversation."""
+    quoted: str = ""
+    """Text of the message it replies to, where that is not the bot's own."""
+    attachments: tuple[str, ...] = ()
+    """Kinds of what came with it that is not text: "photo", "voice" …"""
+    handle: str = ""
+    """What the platform needs to answer this very event (a Discord interaction); else ""."""
+    kind: Literal["message"] = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A person pressed a button. Token and conversation are untrusted."""
+
+    key: str
+    conversation: Conversation
+    user: User
+    token: str
+    message_id: str
+    """The message the button hangs on."""
+    handle: str
+    """What the platform needs to acknowledge this press."""
+    kind: Literal["press"] = "press"
+
+
+Update = Message | Press
+
+
+def clean(text: str) -> str:
+    """Text that every database and encoder takes: NUL and lone surrogates become U+FFFD."""
+    return "".join("�" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text)

@@ -1,0 +1,124 @@
+"""An adapter without a platform: it records what goes out and is told what comes in.
+
+It ships with the package: tests, benches and whoever embeds Bough talk to a gateway through it.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from adapters.base import Acknowledge, Body, Button, Edit, Outgoing, Post, Receive, Typing
+from adapters.events import Conversation, Message, Press, User
+
+
+@dataclass(slots=True)
+class Shown:
+    """A message as the conversation shows it now."""
+
+    id: str
+    conversation: Conversation
+    text: str
+    buttons: tuple[Button, ...]
+
+
+@dataclass
+class RecordingAdapter:
+    name: str = "recording"
+    limit: int = 4000
+    """Characters in a message."""
+    before_delivery: Callable[[Outgoing], None] | None = None
+    """Called with everything that is about to go out; may raise an AdapterError."""
+    outgoing: list[Outgoing] = field(default_factory=list)
+    shown: dict[str, Shown] = field(default_factory=dict)
+    _ids: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _receive: Receive | None = None
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def render(self, markdown: str) -> list[Body]:
+        starts = range(0, len(markdown), self.limit)
+        return [{"text": markdown[start : start + self.limit]} for start in starts]
+
+    async def start(self) -> str:
+        return "a recording"
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        self._receive = receive
+        self._ready.set()
+        await asyncio.Event().wait()
+
+    async def wait_ready(self) -> None:
+        await self._ready.wait()
+
+    async def deliver(self, outgoing: Outgoing) -> str | None:
+        if self.before_delivery is not None:
+            self.before_delivery(outgoing)
+        self.outgoing.append(outgoing)
+        message_id = self._show(outgoing)
+        async with self._changed:
+            self._changed.notify_all()
+        return message_id
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    async def say(
+        self, text: str, *, chat: str = "1", user: str = "1", private: bool = True, key: str = ""
+    ) -> Message:
+        """A person writes; returns once the gateway has it."""
+        message_id = str(next(self._keys))
+        message = Message(
+            key=key or f"{self.name}:{chat}:{message_id}",
+            conversation=Conversation(self.name, chat),
+            user=User(self.name, user, f"User {user}"),
+            text=text,
+            message_id=message_id,
+            private=private,
+        )
+        await self._deliver_in(message)
+        return message
+
+    async def press(self, shown: Shown, label: str, *, user: str = "1") -> Press:
+        """A person presses the button with that label; returns once the gateway has it."""
+        button = next(button for button in shown.buttons if button.label == label)
+        number = next(self._keys)
+        press = Press(
+            key=f"{self.name}:press:{number}",
+            conversation=shown.conversation,
+            user=User(self.name, user, f"User {user}"),
+            token=button.token,
+            message_id=shown.id,
+            handle=str(number),
+        )
+        await self._deliver_in(press)
+        return press
+
+    async def wait_for(self, found: Callable[[list[Shown]], bool]) -> list[Shown]:
+        """Return what is shown as soon as `found` holds of it."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: found(list(self.shown.values())))
+        return list(self.shown.values())
+
+    def texts(self, chat: str = "1") -> list[str]:
+        """What the bot shows in a chat, oldest first."""
+        return [s.text for s in self.shown.values() if s.conversation.chat == chat]
+
+    async def _deliver_in(self, update: Message | Press) -> None:
+        await self._ready.wait()
+        assert self._receive is not None
+        await self._receive(update)
+
+    def _show(self, outgoing: Outgoing) -> str | None:
+        match outgoing:
+            case Post(conversation, body, buttons):
+                message_id = f"m{next(self._ids)}"
+                self.shown[message_id] = Shown(message_id, conversation, body["text"], buttons)
+                return message_id
+            case Edit(_, message_id, body, buttons):
+                self.shown[message_id].text = body["text"]
+                self.shown[message_id].buttons = buttons
+            case Typing() | Acknowledge():
+                pass
+        return None

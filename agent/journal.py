@@ -1,0 +1,59 @@
+"""One session as the turn that holds it sees it: its path, and the only pen.
+
+A journal belongs to one epoch. When another turn claims the session, appending raises EpochLost.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from storage.entries import Draft, Entry
+from storage.store import Store, Transaction
+
+Alongside = Callable[[Transaction, Entry], None]
+"""What else belongs into the transaction that appends an entry."""
+
+
+class Journal:
+    def __init__(self, store: Store, session: int, epoch: int, path: tuple[Entry, ...]) -> None:
+        self.store = store
+        self.session = session
+        self.epoch = epoch
+        self._path = list(path)
+        self._pen = asyncio.Lock()
+
+    @classmethod
+    async def claim(cls, store: Store, session: int) -> "Journal":
+        epoch, path = await store.run(lambda tx: claim(tx, session))
+        return cls(store, session, epoch, path)
+
+    @property
+    def path(self) -> tuple[Entry, ...]:
+        """What a context is made of, root first."""
+        return tuple(self._path)
+
+    async def append(
+        self, draft: Draft | Callable[[Transaction], Draft], alongside: Alongside | None = None
+    ) -> Entry:
+        """Append after the leaf: a draft, or what a function makes in the same transaction.
+
+        Concurrent callers are put in a row. EpochLost where another turn holds the session now.
+        """
+
+        def work(tx: Transaction) -> Entry:
+            after = self._path[-1].id if self._path else None
+            made = draft if isinstance(draft, Draft) else draft(tx)
+            entry = tx.tree.append(self.session, made, after=after, epoch=self.epoch)
+            if alongside is not None:
+                alongside(tx, entry)
+            return entry
+
+        async with self._pen:
+            entry = await self.store.run(work)
+            self._path.append(entry)
+        return entry
+
+
+def claim(tx: Transaction, session: int) -> tuple[int, tuple[Entry, ...]]:
+    """Take a session over: its new epoch, and the path its context is made of."""
+    held = tx.tree.claim(session)
+    return held.epoch, tx.tree.context_path(held.leaf)

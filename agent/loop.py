@@ -1,0 +1,226 @@
+"""The loop of every agent, parent or child: read the tail, do what comes next, append it.
+
+Each finished step is stored as it happens, so a loop that died is continued by running it again:
+no model call that came back is made a second time.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from storage.context import context
+
+from agent.journal import Alongside, Journal
+from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall
+from agent.tail import (
+    CallModel,
+    Ended,
+    Nothing,
+    RunTools,
+    Suspended,
+    next_step,
+    rounds,
+    tool_message,
+)
+from agent.tools.registry import (
+    Done,
+    Outcome,
+    Tool,
+    Tools,
+    Waiting,
+    function_schema,
+    run_call,
+    schemas,
+)
+from storage.entries import Draft, Entry, Json, Kind, message, record
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = "interrupted, outcome unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalTool:
+    """A tool whose call ends the run; whoever runs the loop reads the call and answers it."""
+
+    name: str
+    description: str
+    parameters: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who runs the loop: a model with its instructions and tools."""
+
+    tier: str
+    spec: ModelSpec
+    system: str
+    tools: Tools
+    max_iterations: int
+    """Model calls until the loop gives up, counted from the last thing that came from outside."""
+    final_tools: tuple[FinalTool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The model ended in text."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFinal:
+    """The model called one of the agent's final tools. The call has no result yet."""
+
+    entry: Entry
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """Everything that is left waits for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfIterations:
+    limit: int
+
+
+Result = Answered | CalledFinal | Asleep | OutOfIterations
+
+OnReply = Callable[[Reply], Alongside | None]
+"""Told of each reply before it is appended; gives what is stored in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    model: Model
+    agent: Agent
+    journal: Journal
+    address: str = ""
+    """The conversation that gets the answer, where there is one."""
+    on_reply: OnReply | None = None
+    before_model: Callable[[], Awaitable[None]] | None = None
+    """Awaited before each model call; may append to the journal."""
+
+    async def run(self) -> Result:
+        """Until an answer, a final call, a wait or the limit. Raises ModelError."""
+        # Calls that had begun before this run: the ones that stand unanswered when it starts.
+        begun = self._unanswered()
+        while True:
+            if self.before_model is not None:
+                await self.before_model()
+            path = self.journal.path
+            match next_step(path):
+                case CallModel():
+                    if rounds(path) >= self.agent.max_iterations:
+                        return OutOfIterations(self.agent.max_iterations)
+                    await self._call_model(path)
+                case RunTools(entry, calls):
+                    final = await self._run_tools(entry, calls, begun)
+                    if final is not None:
+                        return CalledFinal(entry, final)
+                case Suspended() | Nothing():
+                    return Asleep()
+                case Ended(entry):
+                    return Answered(entry)
+
+    def _unanswered(self) -> frozenset[tuple[int, str]]:
+        step = next_step(self.journal.path)
+        if not isinstance(step, RunTools):
+            return frozenset()
+        return frozenset((step.entry.id, call.id) for call in step.calls)
+
+    async def _call_model(self, path: tuple[Entry, ...]) -> None:
+        agent = self.agent
+        offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
+        request = Request(
+            spec=agent.spec,
+            messages=[message("system", agent.system), *context(path, agent.spec.model)],
+            tools=[*schemas(agent.tools), *offered],
+        )
+        reply = await self._complete(request)
+        alongside = self.on_reply(reply) if self.on_reply is not None else None
+        await self.journal.append(assistant_draft(reply, agent), alongside)
+
+    async def _complete(self, request: Request) -> Reply:
+        """One reply that says something: an empty one is asked for once more."""
+        for _ in range(2):
+            reply = await self.model.complete(request)
+            if reply.content.strip() or reply.tool_calls:
+                return reply
+        raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
+
+    async def _run_tools(
+        self, entry: Entry, calls: tuple[ToolCall, ...], begun: frozenset[tuple[int, str]]
+    ) -> ToolCall | None:
+        """Run the calls side by side, each result appended as it comes; the final one is left."""
+        names = {tool.name for tool in self.agent.final_tools}
+        final = [call for call in calls if call.name in names]
+        others = [call for call in calls if call.name not in names]
+        for surplus in final[1:]:
+            await self._answer(entry, surplus, Done(f"Ignored: {final[0].name} ended the task."))
+        async with asyncio.TaskGroup() as group:
+            for call in others:
+                group.create_task(self._run_tool(entry, call, (entry.id, call.id) in begun))
+        return final[0] if final else None
+
+    async def _run_tool(self, entry: Entry, call: ToolCall, begun: bool) -> None:
+        tool: Tool | None = self.agent.tools.get(call.name)
+        if begun and tool is not None and not tool.repeatable:
+            await self._answer(entry, call, Done(INTERRUPTED))
+            return
+        outcome = await run_call(
+            self.agent.tools,
+            call,
+            session=self.journal.session,
+            entry=entry.id,
+            address=self.address,
+        )
+        await self._answer(entry, call, outcome)
+
+    async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
+        await self.journal.append(outcome_draft(call, entry.id, outcome))
+
+
+def assistant_draft(reply: Reply, agent: Agent) -> Draft:
+    """A reply as an entry: the message in OpenAI's shape, and what it cost."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in reply.tool_calls
+    ]
+    more: dict[str, object] = {"tool_calls": calls} if calls else {}
+    body = message(
+        "assistant",
+        reply.content,
+        **more,
+        model=agent.spec.model,
+        usage=usage_json(reply),
+        raw=reply.raw,
+    )
+    return Draft(Kind.MESSAGE, body, author=agent.tier, tokens=reply.usage.output)
+
+
+def usage_json(reply: Reply) -> Mapping[str, object]:
+    return {
+        "input": reply.usage.input,
+        "output": reply.usage.output,
+        "cost": reply.usage.cost,
+    }
+
+
+def outcome_draft(call: ToolCall, entry: int, outcome: Outcome) -> Draft:
+    """What is appended for a call's outcome: its result, or that it waits."""
+    match outcome:
+        case Done(text):
+            return Draft(Kind.MESSAGE, tool_message(call, entry, text), author=call.name)
+        case Waiting(question, text):
+            body = record(
+                "suspended", tool_call_id=call.id, call_entry=entry, question=question, result=text
+            )
+            return Draft(Kind.RECORD, body, author=call.name)

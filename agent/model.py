@@ -1,0 +1,95 @@
+"""The seam to a language model: a request goes in, a reply or a ModelError comes out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from storage.entries import Json, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One configured model. Prices are dollars per token, None where not configured."""
+
+    name: str
+    """The tier or preset it was configured as: "parent", "worker", "cheap"…"""
+    model: str
+    """What the provider calls it, in litellm's notation ("openai/gpt-5-mini"); "demo" and
+    "scripted:FILE" are Bough's own."""
+    api_base: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    api: str | None = None
+    """Provider whose protocol `api_base` speaks ("openai", "anthropic"); None: by the name."""
+    reasoning_effort: str | None = None
+    context_window: int | None = None
+    input_cost: float | None = None
+    output_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: str
+    """JSON text, as the model wrote it: untrusted, maybe broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    spec: ModelSpec
+    messages: Sequence[Json]
+    """OpenAI's chat shape; the first is the system message."""
+    tools: Sequence[Json] = ()
+    """OpenAI's tool shape: {"type": "function", "function": {name, description, parameters}}."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    content: str
+    tool_calls: tuple[ToolCall, ...]
+    usage: Usage
+    """Of this one call: calls == 1."""
+    raw: Json
+    """The provider's message, whole (thinking blocks, signatures), to be replayed to it."""
+
+
+class ModelErrorKind(StrEnum):
+    AUTH = "auth"
+    """Key missing or refused, model not allowed or not there."""
+    RATE_LIMIT = "rate_limit"
+    CONTEXT_LENGTH = "context_length"
+    BAD_REQUEST = "bad_request"
+    UNAVAILABLE = "unavailable"
+    """5xx, time-out, connection refused or cut."""
+    BAD_REPLY = "bad_reply"
+    """It answered, but nothing that can be read as a reply."""
+
+
+RETRIED = frozenset(
+    {ModelErrorKind.RATE_LIMIT, ModelErrorKind.UNAVAILABLE, ModelErrorKind.BAD_REPLY}
+)
+
+
+class ModelError(Exception):
+    """A call failed. The text is for people: what happened, no secrets."""
+
+    def __init__(
+        self, kind: ModelErrorKind, text: str, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.retry_after = retry_after
+
+
+class Model(Protocol):
+    async def complete(self, request: Request) -> Reply:
+        """One call. Cancelling it closes the connection. Raises ModelError."""
+        ...
+
+
+def price(spec: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
+    """Dollars by the configured prices; None where neither is configured."""
+    if spec.input_cost is None and spec.output_cost is None:
+        return None
+    return (spec.input_cost or 0.0) * input_tokens + (spec.output_cost or 0.0) * output_tokens

@@ -1,0 +1,133 @@
+"""What comes next in a session, read from the end of its path. Pure.
+
+A turn keeps no state of its own: whoever holds a path, after a crash too, knows from it whether
+the model must be called, which tool calls are still to be run, or that nothing is to be done.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.model import ToolCall
+from storage.entries import Entry, Json, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """The model's word is next."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """These calls of this entry have no result yet, and wait for nobody."""
+
+    entry: Entry
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Every call that is left waits for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The model has answered."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nobody has said anything yet."""
+
+
+Next = CallModel | RunTools | Suspended | Ended | Nothing
+
+
+def next_step(path: Sequence[Entry]) -> Next:
+    caller, followers = _last_turn_of_speech(path)
+    if caller is None:
+        return CallModel() if any(e.kind is Kind.MESSAGE for e in followers) else Nothing()
+    if any(not _answers(entry, caller) for entry in followers if entry.kind is Kind.MESSAGE):
+        return CallModel()
+    calls = calls_of(caller)
+    if not calls:
+        return Ended(caller)
+    answered = {e.body["tool_call_id"] for e in followers if e.kind is Kind.MESSAGE}
+    waiting = {e.body["tool_call_id"] for e in followers if _suspends(e, caller)}
+    left = tuple(c for c in calls if c.id not in answered and c.id not in waiting)
+    if left:
+        return RunTools(caller, left)
+    return CallModel() if answered else Suspended()
+
+
+def calls_of(entry: Entry) -> tuple[ToolCall, ...]:
+    """The tool calls of an assistant entry."""
+    return tuple(
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in entry.body.get("tool_calls") or ()
+    )
+
+
+def rounds(path: Sequence[Entry]) -> int:
+    """Model calls since something came from outside: what an iteration limit counts."""
+    count, caller = 0, None
+    for entry in path:
+        if entry.kind is not Kind.MESSAGE:
+            continue
+        match entry.body["role"]:
+            case "assistant":
+                count, caller = count + 1, entry
+            case "tool" if caller is not None and _answers(entry, caller):
+                pass
+            case _:
+                count = 0
+    return count
+
+
+def suspended_calls(path: Sequence[Entry]) -> dict[tuple[int, str], int]:
+    """(assistant entry, call id) → question, of calls that wait on this path without a result."""
+    waiting = {
+        (e.body["call_entry"], e.body["tool_call_id"]): e.body["question"]
+        for e in path
+        if e.kind is Kind.RECORD and e.body["record"] == "suspended"
+    }
+    for entry in path:
+        if entry.kind is Kind.MESSAGE and entry.body["role"] == "tool":
+            waiting.pop((entry.body.get("call_entry"), entry.body["tool_call_id"]), None)
+    return waiting
+
+
+def _last_turn_of_speech(path: Sequence[Entry]) -> tuple[Entry | None, list[Entry]]:
+    """The last assistant entry, and everything after it."""
+    followers: list[Entry] = []
+    for entry in reversed(path):
+        if entry.kind is Kind.MESSAGE and entry.body["role"] == "assistant":
+            return entry, followers[::-1]
+        if entry.kind not in (Kind.LABEL, Kind.MODEL_CHANGE):
+            followers.append(entry)
+    return None, followers[::-1]
+
+
+def _answers(entry: Entry, caller: Entry) -> bool:
+    return entry.body["role"] == "tool" and entry.body.get("call_entry") == caller.id
+
+
+def _suspends(entry: Entry, caller: Entry) -> bool:
+    return (
+        entry.kind is Kind.RECORD
+        and entry.body["record"] == "suspended"
+        and entry.body.get("call_entry") == caller.id
+    )
+
+
+def tool_message(call: ToolCall, entry: int, text: str) -> Json:
+    """The body of a call's result. `entry` is the assistant entry that holds the call: providers
+    use the same call id more than once."""
+    return {
+        "role": "tool",
+        "content": text,
+        "tool_call_id": call.id,
+        "name": call.name,
+        "call_entry": entry,
+    }

@@ -1,0 +1,266 @@
+"""The composition root: from a configuration to a running gateway. Only here are parts named."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.base import Adapter, Unavailable
+from adapters.terminal.adapter import TerminalAdapter
+from agent.demo import DEMO, demo_model, demo_specs
+from agent.litellm_model import LitellmModel
+from agent.loop import Agent
+from agent.model import Model, ModelSpec
+from agent.models import Models, RoutedModel
+from agent.prompts import PARENT
+from agent.retry import Retrying
+from agent.scripted import ScriptedFiles
+from agent.subagent import Subagents
+from agent.tools.delegate import DelegateTool, Limits
+from agent.tools.registry import toolbox
+from agent.tools.think import ThinkTool
+from gateway.access import Access
+from gateway.commands import COMMANDS
+from gateway.config import Config, ModelConfig
+from gateway.delivery import Delivery
+from gateway.parcels import Composer
+from gateway.questions import Questions
+from gateway.router import Router
+from gateway.turns import Turns
+from storage.errors import StoreError
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY = 30.0
+TICK_EVERY = 1.0
+"""Seconds between looks at what a question's policy makes due."""
+PRESSES_KEPT = 150.0
+"""Seconds. Telegram forgets presses that a bot did not fetch for longer (measured)."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+ALIVE = "alive"
+
+
+@dataclass
+class App:
+    config: Config
+    store: Store
+    adapters: Mapping[str, Adapter]
+    turns: Turns
+    router: Router
+    questions: Questions
+    delivery: Delivery
+    warm_up: Callable[[], Awaitable[None]] | None = None
+    """Loads what the first model call needs, once the platforms are served."""
+
+    async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
+        """Serve until cancelled, or until every adapter has come to its end (a terminal does).
+
+        Misconfigured where a platform refuses our credentials.
+        """
+        self.store.watch_outbox(self.delivery.notify)
+        try:
+            async with asyncio.TaskGroup() as group:
+                housekeeping = [
+                    group.create_task(self.delivery.run(), name="delivery"),
+                    group.create_task(self._sweep(), name="sweep"),
+                    group.create_task(self._tick(), name="tick"),
+                    group.create_task(self._announce(ready), name="announce"),
+                ]
+                async with asyncio.TaskGroup() as platforms:
+                    for adapter in self.adapters.values():
+                        platforms.create_task(self._serve(adapter), name=adapter.name)
+                await self._settle()
+                for task in housekeeping:
+                    task.cancel()
+        finally:
+            await self._close()
+
+    async def _serve(self, adapter: Adapter) -> None:
+        """Start an adapter, with patience where its platform is away, and receive."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                who = await adapter.start()
+                break
+            except Unavailable as error:
+                log.warning("%s: %s; again in %g s", adapter.name, error, pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        log.info("%s: %s", adapter.name, who)
+        cursors = await self.store.read(lambda tx: dict(tx.directory.cursors(adapter.name)))
+        await adapter.run(self.router.receive, cursors)
+
+    async def _announce(self, ready: "asyncio.Event | None") -> None:
+        await asyncio.gather(*(adapter.wait_ready() for adapter in self.adapters.values()))
+        log.info("Ready: %s", ", ".join(self.adapters))
+        if ready is not None:
+            ready.set()
+        if self.warm_up is not None:
+            await self.warm_up()
+
+    async def _sweep(self) -> None:
+        await self._repost()
+        while True:
+            try:
+                await self.router.sweep()
+                await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
+                self.delivery.notify()
+            except StoreError:
+                log.exception("the sweep failed; it is tried again in %g s", SWEEP_EVERY)
+            await asyncio.sleep(SWEEP_EVERY)
+
+    async def _repost(self) -> None:
+        """Fresh copies of open questions where the old buttons cannot be trusted any more."""
+        alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
+        away = time.time() - alive if alive is not None else 0.0
+        platforms = {"terminal"} | ({"telegram"} if away > PRESSES_KEPT else set())
+        for platform in sorted(platforms & set(self.adapters)):
+            count = await self.store.run(lambda tx, p=platform: self.questions.repost(tx, p))  # type: ignore[misc]
+            if count:
+                log.info("%s: %d open questions posted afresh", platform, count)
+
+    async def _tick(self) -> None:
+        """Escalate and expire questions when they are due."""
+        due: float | None = 0.0
+        while True:
+            try:
+                now = time.time()
+                due = await self.store.read(self.questions.next_due)
+                if due is not None and due <= now:
+                    for session in await self.store.run(self.questions.tick):
+                        self.turns.lanes.wake(session)
+            except StoreError:
+                log.exception("questions could not be looked after; again in %g s", TICK_EVERY)
+            await asyncio.sleep(TICK_EVERY)
+
+    async def _settle(self) -> None:
+        """Wait until what came in is answered and sent."""
+        while not (self.turns.lanes.idle() and self.delivery.idle()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    async def _close(self) -> None:
+        await self.turns.lanes.close()
+        await self.router.close()
+        for adapter in self.adapters.values():
+            await adapter.close()
+        await self.store.close()
+
+
+async def bootstrap(
+    config: Config,
+    *,
+    adapters: Sequence[Adapter] | None = None,
+    store: Store | None = None,
+    model: Model | None = None,
+) -> App:
+    """Wire everything. What is given is used instead of what the configuration names.
+
+    StoreUnavailable where the database cannot be used.
+    """
+    if store is None:
+        from storage.sql import SqlStore
+
+        store = await SqlStore.open(config.storage.url)
+    by_platform = {
+        adapter.name: adapter
+        for adapter in (adapters if adapters is not None else platform_adapters(config))
+    }
+    models = Models(*model_specs(config))
+    litellm = LitellmModel()
+    if model is None:
+        model = routed_model(Retrying(litellm))
+    access = Access(config.access, config.escalation)
+    composer = Composer(by_platform)
+    questions = Questions(composer, access, config.escalation)
+    think = ThinkTool()
+    subagents = Subagents(store, model, models, questions.ask, toolbox(think))
+    limits = Limits(**config.delegation.model_dump())
+
+    def parent() -> Agent:
+        return Agent(
+            tier="parent",
+            spec=models.tier("parent"),
+            system=PARENT,
+            tools=toolbox(think, DelegateTool(subagents, models, limits)),
+            max_iterations=config.session.max_iterations,
+        )
+
+    turns = Turns(
+        store, model, parent, subagents, questions, composer, access, config.session, by_platform
+    )
+    router = Router(store, turns, questions, composer, access, by_platform)
+    return App(
+        config,
+        store,
+        by_platform,
+        turns,
+        router,
+        questions,
+        Delivery(store, by_platform),
+        warm_up=litellm.warm_up if _needs_litellm(models) else None,
+    )
+
+
+def _needs_litellm(models: Models) -> bool:
+    own = (DEMO, "scripted")
+    return any(spec.model.partition(":")[0] not in own for spec in models.specs())
+
+
+def platform_adapters(config: Config) -> list[Adapter]:
+    """The configured platforms; the terminal where there is none."""
+    found: list[Adapter] = []
+    specs = [command.spec for command in COMMANDS.values()]
+    if config.telegram is not None:
+        from adapters.telegram.adapter import TelegramAdapter
+
+        telegram = config.telegram
+        found.append(
+            TelegramAdapter(
+                telegram.token.get_secret_value(),
+                base_url=telegram.base_url,
+                base_file_url=telegram.base_file_url,
+                commands=specs,
+            )
+        )
+    if config.discord is not None:
+        from adapters.discord.adapter import DiscordAdapter
+
+        discord = config.discord
+        found.append(
+            DiscordAdapter(
+                discord.token.get_secret_value(),
+                api_base=discord.api_base,
+                gateway_url=discord.gateway_url,
+                commands=specs,
+            )
+        )
+    return found or [TerminalAdapter()]
+
+
+def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:
+    """Tiers and presets as configured; the demo model where there is no parent."""
+    tiers = {
+        name: _spec(name, given)
+        for name in ("parent", "worker", "overseer", "judge")
+        if (given := getattr(config.models, name)) is not None
+    }
+    presets = {name: _spec(name, given) for name, given in config.models.presets.items()}
+    return {**demo_specs(), **tiers} if "parent" not in tiers else tiers, presets
+
+
+def _spec(name: str, given: ModelConfig) -> ModelSpec:
+    key = given.api_key.get_secret_value() if given.api_key is not None else None
+    return ModelSpec(name=name, api_key=key, **given.model_dump(exclude={"api_key"}))
+
+
+def routed_model(default: Model) -> RoutedModel:
+    """Bough's own models by their names, every other by `default`."""
+    return RoutedModel(default, {DEMO: demo_model(), "scripted": ScriptedFiles()})
+
+
+def plain_model() -> Model:
+    """Every model that can be configured, without patience for faults."""
+    return routed_model(LitellmModel())

@@ -1,0 +1,87 @@
+"""What the commands do, and how their failures read: what happened, what to do, no traceback."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from storage.lock import hold_lock
+
+from adapters.base import AdapterError, Misconfigured
+from adapters.terminal.adapter import TerminalAdapter
+from gateway.app import bootstrap
+from gateway.config import Config, load
+from gateway.demo import tour
+from gateway.doctor import examine
+from gateway.errors import ConfigError
+from storage.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+OK = 0
+FAILURE = 1
+USAGE_FAULT = 2
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Carry a parsed command out; its exit status."""
+    path: Path | None = getattr(arguments, "config", None)
+    verbose: bool = getattr(arguments, "verbose", False)
+    quiet = arguments.command in ("chat", "demo")
+    log_to_stderr(logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO)
+    try:
+        match arguments.command:
+            case "demo":
+                return tour()
+            case "doctor":
+                return asyncio.run(examine(path))
+            case "chat":
+                return asyncio.run(serve(load(path), terminal=True))
+            case _:
+                return asyncio.run(serve(load(path)))
+    except ConfigError as error:
+        return _complain(error, USAGE_FAULT)
+    except (StoreUnavailable, AdapterError) as error:
+        return _complain(error, FAILURE)
+    except KeyboardInterrupt:
+        return OK
+
+
+async def serve(config: Config, *, terminal: bool = False) -> int:
+    """Run the gateway until it is told to stop."""
+    with hold_lock(config.storage.url):
+        app = await bootstrap(config, adapters=[TerminalAdapter()] if terminal else None)
+        task = asyncio.ensure_future(app.run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            log.info("Stopped. What was open goes on at the next start.")
+        except BaseExceptionGroup as group:
+            raise _cause(group) from None
+    return OK
+
+
+def log_to_stderr(level: int) -> None:
+    logging.basicConfig(
+        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What people must hear of: wrong credentials, if that is among it; else all of it."""
+    found = group.subgroup(Misconfigured)
+    error: BaseException = found if found is not None else group
+    while found is not None and isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _complain(error: Exception, status: int) -> int:
+    print(f"bough: {error}", file=sys.stderr)
+    return status

@@ -1,0 +1,215 @@
+"""bough.toml, with every key also as BOUGH_SECTION__KEY in the environment.
+
+Unknown keys and bad values are one clear message that names the key. Durations are "0s", "30s",
+"10m", "12h", "2d", and seconds inside.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+)
+
+from adapters.events import Conversation
+from gateway.errors import ConfigError
+
+PREFIX = "BOUGH_"
+DEFAULT_FILE = Path("bough.toml")
+PLATFORMS = ("telegram", "discord", "terminal")
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds(value: object) -> float:
+    """A duration as seconds; a number is seconds already."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError('is not a duration like "30s", "10m", "12h" or "2d"')
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _identity(value: str) -> str:
+    platform, _, who = value.partition(":")
+    if platform not in PLATFORMS or not who:
+        raise ValueError(
+            f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*"'
+        )
+    return value
+
+
+def _address(value: str) -> str:
+    conversation = Conversation.parse(value)
+    if conversation.platform not in PLATFORMS:
+        raise ValueError(f"{value!r}: the platform must be one of {', '.join(PLATFORMS)}")
+    return value
+
+
+def _base_url(value: str) -> str:
+    if not re.match(r"https?://[^/\s]+", value):
+        raise ValueError("must be a URL that starts with http:// or https://")
+    return value
+
+
+def _several(value: object) -> object:
+    """One text stands for a list; commas part it, as an environment variable needs them."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+Duration = Annotated[float, BeforeValidator(seconds)]
+Identity = Annotated[str, AfterValidator(_identity)]
+Address = Annotated[str, AfterValidator(_address)]
+Url = Annotated[str, AfterValidator(_base_url)]
+Identities = Annotated[tuple[Identity, ...], BeforeValidator(_several)]
+Addresses = Annotated[tuple[Address, ...], BeforeValidator(_several)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Storage(Section):
+    url: str = "sqlite:///bough.db"
+
+
+class Telegram(Section):
+    token: SecretStr
+    base_url: Url = "https://api.telegram.org/bot"
+    base_file_url: Url = "https://api.telegram.org/file/bot"
+    mode: Literal["polling"] = "polling"
+
+
+class Discord(Section):
+    token: SecretStr
+    api_base: Url = "https://discord.com/api/v10"
+    gateway_url: str | None = None
+
+
+class ModelConfig(Section):
+    model: str = Field(min_length=1)
+    api_base: Url | None = None
+    api_key: SecretStr | None = None
+    api: str | None = None
+    reasoning_effort: str | None = None
+    context_window: int | None = Field(default=None, gt=0)
+    input_cost: float | None = Field(default=None, ge=0)
+    output_cost: float | None = Field(default=None, ge=0)
+
+
+class ModelsConfig(Section):
+    parent: ModelConfig | None = None
+    worker: ModelConfig | None = None
+    overseer: ModelConfig | None = None
+    judge: ModelConfig | None = None
+    presets: dict[str, ModelConfig] = {}
+
+
+class DelegationConfig(Section):
+    max_concurrent_children: int = Field(default=3, ge=1)
+    max_iterations: int = Field(default=50, ge=1)
+    max_escalation_depth: int = Field(default=2, ge=0)
+    escalation_model: str | None = None
+    require_default: bool = False
+
+
+class AccessConfig(Section):
+    allow: Identities = ()
+    owners: Identities = ()
+    approvers: Identities = ()
+
+
+class Level(Section):
+    approvers: Identities = ()
+    to: Addresses = ()
+    after: Duration = 0.0
+
+
+class EscalationConfig(Section):
+    levels: tuple[Level, ...] = ()
+    timeout: Duration = 7 * 86400.0
+    on_timeout: Literal["rejected", "failed"] = "rejected"
+
+
+class SessionConfig(Section):
+    busy: Literal["interrupt", "queue", "steer"] = "interrupt"
+    max_iterations: int = Field(default=50, ge=1)
+
+
+class Config(Section):
+    storage: Storage = Storage()
+    telegram: Telegram | None = None
+    discord: Discord | None = None
+    models: ModelsConfig = ModelsConfig()
+    delegation: DelegationConfig = DelegationConfig()
+    access: AccessConfig = AccessConfig()
+    escalation: EscalationConfig = EscalationConfig()
+    session: SessionConfig = SessionConfig()
+
+
+def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
+    """The configuration of `path` (./bough.toml where there is one), then the environment.
+
+    ConfigError where the file cannot be read, or a key or value is wrong.
+    """
+    data = _read(path if path is not None else DEFAULT_FILE, required=path is not None)
+    for name, value in sorted(environ.items()):
+        if name.startswith(PREFIX) and "__" in name:
+            _put(data, name.removeprefix(PREFIX).lower().split("__"), _parse(value), name)
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(_explain(error)) from None
+
+
+def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if required:
+            raise ConfigError(f"There is no file {path}. Name another with --config.") from None
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+
+
+def _put(data: dict[str, Any], keys: list[str], value: object, name: str) -> None:
+    *sections, last = keys
+    for section in sections:
+        data = data.setdefault(section, {})
+        if not isinstance(data, dict):
+            raise ConfigError(f"{name}: {section!r} is a value, not a section.")
+    data[last] = value
+
+
+def _parse(value: str) -> object:
+    """A TOML value, else the text as it is."""
+    try:
+        return tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return value
+
+
+def _explain(error: ValidationError) -> str:
+    lines = []
+    for fault in error.errors(include_input=False, include_url=False):
+        key = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            lines.append(f"{key}: there is no such key. The README lists them all.")
+        elif fault["type"] == "missing":
+            lines.append(f"{key}: is missing.")
+        else:
+            lines.append(f"{key}: {fault['msg'].removeprefix('Value error, ')}.")
+    return "The configuration has a fault.\n" + "\n".join(f"  {line}" for line in lines)

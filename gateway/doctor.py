@@ -1,0 +1,121 @@
+"""bough doctor: try everything that the configuration names, and say what to do about faults."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.base import Adapter, AdapterError
+from adapters.events import Conversation
+from agent.model import Model, ModelError, ModelSpec, Request
+from agent.models import Models
+from gateway.access import Access
+from gateway.app import model_specs, plain_model, platform_adapters
+from gateway.config import Config, load
+from gateway.errors import ConfigError
+from storage.entries import message
+from storage.errors import StoreUnavailable
+from storage.sql import SqlStore
+
+PATIENCE = 30.0
+"""Seconds for each platform and each model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    subject: str
+    ok: bool
+    text: str
+
+
+async def examine(path: Path | None) -> int:
+    """Print a line for everything that was tried; 0 if all is well, 1 if something is not, 2 where
+    the configuration itself cannot be read."""
+    try:
+        config = load(path)
+    except ConfigError as error:
+        _print(Finding("configuration", False, str(error)))
+        return 2
+    _print(Finding("configuration", True, "read"))
+    faults = 0
+    async for finding in findings(config):
+        _print(finding)
+        faults += not finding.ok
+    print("All is well." if not faults else f"{faults} to mend.", flush=True)
+    return 1 if faults else 0
+
+
+async def findings(config: Config) -> AsyncIterator[Finding]:
+    yield await _database(config)
+    for adapter in platform_adapters(config):
+        yield await _platform(adapter)
+    for finding in _people(config):
+        yield finding
+    models = Models(*model_specs(config))
+    model = plain_model()
+    specs = {(spec.model, spec.api_base, spec.api_key): spec for spec in models.specs()}
+    for spec in specs.values():
+        yield await _model(model, spec)
+
+
+async def _database(config: Config) -> Finding:
+    try:
+        store = await SqlStore.open(config.storage.url)
+        await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
+        await store.close()
+    except StoreUnavailable as error:
+        return Finding("database", False, str(error))
+    return Finding("database", True, f"{config.storage.url} can be written")
+
+
+async def _platform(adapter: Adapter) -> Finding:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            who = await adapter.start()
+    except AdapterError as error:
+        return Finding(adapter.name, False, str(error))
+    except TimeoutError:
+        return Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")
+    finally:
+        await adapter.close()
+    return Finding(adapter.name, True, f"signed in as {who}")
+
+
+def _people(config: Config) -> list[Finding]:
+    """Lists that let nobody in, or nobody decide."""
+    platforms = {name for name in ("telegram", "discord") if getattr(config, name) is not None}
+    if not platforms:
+        return []
+    found = []
+    if not (config.access.allow or config.access.owners):
+        text = "nobody may talk to the bot: fill allow or owners under [access]"
+        found.append(Finding("access", False, text))
+    if not Access(config.access, config.escalation).has_approvers():
+        text = "nobody may decide: fill approvers or owners under [access]"
+        found.append(Finding("approvers", False, text))
+    for level in config.escalation.levels:
+        for address in level.to:
+            platform = Conversation.parse(address).platform
+            if platform not in platforms:
+                text = f"{address} cannot be reached: [{platform}] is not configured"
+                found.append(Finding("escalation", False, text))
+    return found or [Finding("access", True, "somebody may talk, somebody may decide")]
+
+
+async def _model(model: Model, spec: ModelSpec) -> Finding:
+    subject = f"model {spec.name}"
+    request = Request(spec, [message("user", "Answer with the word OK.")])
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await model.complete(request)
+    except ModelError as error:
+        return Finding(subject, False, f"{spec.model}: {error}")
+    except TimeoutError:
+        return Finding(subject, False, f"{spec.model}: no answer within {PATIENCE:g} s")
+    return Finding(subject, True, f"{spec.model} answers")
+
+
+def _print(finding: Finding) -> None:
+    mark = "ok  " if finding.ok else "FAIL"
+    print(f"{mark}  {finding.subject}: {finding.text}", file=sys.stdout, flush=True)

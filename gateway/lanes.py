@@ -1,0 +1,78 @@
+"""At most one turn for each session, in this process: a wake-up starts it or makes it run again."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+log = logging.getLogger(__name__)
+
+Advance = Callable[[int], Awaitable[None]]
+
+
+class Lanes:
+    """Owns the tasks of all turns. A wake-up carries nothing: the store knows what is due."""
+
+    def __init__(self, advance: Advance) -> None:
+        self._advance = advance
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        self._turns: dict[int, asyncio.Task[None]] = {}
+        self._due: set[int] = set()
+        self._closed = False
+
+    def wake(self, session: int) -> None:
+        """Make sure that a turn looks at the session after now."""
+        if self._closed:
+            return
+        self._due.add(session)
+        if session not in self._workers:
+            name = f"session {session}"
+            self._workers[session] = asyncio.create_task(self._work(session), name=name)
+
+    def running(self, session: int) -> bool:
+        return session in self._turns
+
+    def idle(self) -> bool:
+        return not self._workers
+
+    def interrupt(self, session: int) -> None:
+        """Cancel the running turn and look at the session anew."""
+        turn = self._turns.get(session)
+        if turn is not None:
+            turn.cancel("interrupted")
+        self.wake(session)
+
+    async def stop(self, session: int) -> bool:
+        """Cancel the running turn and wait for its end; False where none ran."""
+        turn = self._turns.get(session)
+        if turn is None:
+            return False
+        turn.cancel("stopped")
+        await asyncio.wait([turn])
+        return True
+
+    async def close(self) -> None:
+        """Cancel everything and wait for the end of it."""
+        self._closed = True
+        tasks = [*self._turns.values(), *self._workers.values()]
+        for task in tasks:
+            task.cancel("closed")
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _work(self, session: int) -> None:
+        try:
+            while session in self._due:
+                self._due.discard(session)
+                turn = asyncio.create_task(self._turn(session), name=f"turn of session {session}")
+                self._turns[session] = turn
+                await asyncio.wait([turn])
+                del self._turns[session]
+        finally:
+            del self._workers[session]
+
+    async def _turn(self, session: int) -> None:
+        try:
+            await self._advance(session)
+        except Exception:
+            # The boundary of a turn: one that fails must not take the others with it.
+            log.exception("the turn of session %s failed; it is tried again by the sweep", session)

@@ -1,0 +1,76 @@
+"""Markdown into outbox rows, and outbox rows into what an adapter sends."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from adapters.base import Adapter, Body, Button, Edit, Post
+from adapters.events import Conversation
+from storage.boxes import OutboxRow, Parcel
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    adapters: Mapping[str, Adapter]
+    """By platform."""
+
+    def serves(self, address: str) -> bool:
+        return Conversation.parse(address).platform in self.adapters
+
+    def post(
+        self,
+        address: str,
+        markdown: str,
+        *,
+        entry: int | None = None,
+        buttons: Sequence[Button] = (),
+        reply_to: str = "",
+        handle: str = "",
+    ) -> list[Parcel]:
+        """One parcel for each platform message; buttons hang on the last, a reply on the first."""
+        bodies = self._render(address, markdown)
+        last = len(bodies) - 1
+        return [
+            Parcel(
+                address,
+                "post",
+                {
+                    "body": body,
+                    "buttons": [asdict(button) for button in buttons] if index == last else [],
+                    "nonce": secrets.token_hex(12),
+                    "reply_to": reply_to if index == 0 else "",
+                    "handle": handle if index == 0 else "",
+                },
+                entry,
+            )
+            for index, body in enumerate(bodies)
+        ]
+
+    def edit(
+        self, address: str, markdown: str, *, row: int | None = None, message_id: str = ""
+    ) -> Parcel:
+        """A change of what an outbox row posted, or of a message by its id; its buttons go."""
+        body = self._render(address, markdown)[-1]
+        return Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
+
+    def _render(self, address: str, markdown: str) -> list[Body]:
+        adapter = self.adapters.get(Conversation.parse(address).platform)
+        return adapter.render(markdown) if adapter is not None else [{"text": markdown}]
+
+
+def outgoing(row: OutboxRow, edited: OutboxRow | None, *, plain: bool) -> Post | Edit | None:
+    """What is to be sent for a row. None: an edit of a message that was never sent."""
+    conversation = Conversation.parse(row.address)
+    payload = row.payload
+    if row.kind == "edit":
+        message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
+        return Edit(conversation, message_id, payload["body"], plain=plain) if message_id else None
+    return Post(
+        conversation,
+        payload["body"],
+        buttons=tuple(Button(**button) for button in payload["buttons"]),
+        nonce=payload["nonce"],
+        reply_to=payload["reply_to"],
+        handle=payload["handle"],
+        plain=plain,
+    )

@@ -1,0 +1,220 @@
+"""Questions to people: posted with buttons, decided by the first press that may, then closed.
+
+A button carries a random token that means nothing outside this store. Nothing is ever decided by
+silence, by a restart, or by another question's button.
+"""
+
+import logging
+import secrets
+from dataclasses import dataclass
+
+from adapters.base import Button
+from adapters.events import Press
+from gateway.access import Access
+from gateway.config import EscalationConfig
+from gateway.markup import escape
+from gateway.parcels import Composer
+from storage.boxes import Arrival
+from storage.questions import Question, QuestionDraft, QuestionPost, QuestionState
+from storage.store import Transaction
+
+log = logging.getLogger(__name__)
+
+UNKNOWN = "This button is not valid any more. /questions lists what is open."
+DENIED = "You may not decide this. It stays open for those who may."
+MARKS = {
+    QuestionState.DECIDED: "✅",
+    QuestionState.EXPIRED: "⌛",
+    QuestionState.WITHDRAWN: "🚫",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    composer: Composer
+    access: Access
+    policy: EscalationConfig
+
+    def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
+        """Store a question and post it: where it was asked, and where the policy's levels say."""
+        expires = tx.now + self.policy.timeout
+        question = tx.questions.create(
+            QuestionDraft(
+                kind=draft.kind,
+                text=draft.text,
+                choices=draft.choices,
+                session=draft.session,
+                address=draft.address,
+                subject=draft.subject,
+                expires=draft.expires if draft.expires is not None else expires,
+            )
+        )
+        self.post(tx, question, question.address)
+        self._reach_levels(tx, question)
+        return question
+
+    def post(self, tx: Transaction, question: Question, address: str, handle: str = "") -> None:
+        """One more copy of an open question, with buttons of its own."""
+        buttons = [
+            Button(choice.label, secrets.token_urlsafe(18), choice.style)
+            for choice in question.choices
+        ]
+        parcels = self.composer.post(address, question.text, buttons=buttons, handle=handle)
+        rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
+        post = tx.questions.add_post(question.id, address, rows[-1].id)
+        for button, choice in zip(buttons, question.choices, strict=True):
+            tx.questions.add_button(button.token, post, choice)
+
+    def press(self, tx: Transaction, press: Press) -> str:
+        """Decide by a press; what the presser, and only the presser, is told ("" for nothing)."""
+        button = tx.questions.button(press.token)
+        if button is None or not _same_place(button.address, press):
+            tx.directory.audit("forged press", press.user.identity, {"token": press.token[:80]})
+            return UNKNOWN
+        question = tx.questions.get(button.question)
+        post = next(p for p in tx.questions.posts(question.id) if p.id == button.post)
+        self._adopt(tx, post, press)
+        if not self.access.may_decide(press.user.identity, question):
+            details = {"question": question.id, "choice": button.choice}
+            tx.directory.audit("denied press", press.user.identity, details)
+            return DENIED
+        if question.expires is not None and question.expires <= tx.now:
+            self._expire(tx, question)
+        closed = tx.questions.close(
+            question.id,
+            QuestionState.DECIDED,
+            choice=button.choice,
+            by=press.user.identity,
+            name=press.user.name,
+        )
+        if not closed:
+            return outcome(tx.questions.get(question.id))
+        details = {"question": question.id, "choice": button.choice}
+        tx.directory.audit("decision", press.user.identity, details)
+        self._after(tx, question.id)
+        return ""
+
+    def withdraw(self, tx: Transaction, session: int) -> int:
+        """Close a session's open questions undecided; how many there were. Nothing resumes."""
+        withdrawn = tx.questions.open(session)
+        for question in withdrawn:
+            tx.questions.close(question.id, QuestionState.WITHDRAWN)
+            self._edit_copies(tx, tx.questions.get(question.id))
+        return len(withdrawn)
+
+    def next_due(self, tx: Transaction) -> float | None:
+        """When the next open question expires or climbs a level, in Unix seconds."""
+        return min(
+            (time for question in tx.questions.open() for time in self._times(question)),
+            default=None,
+        )
+
+    def tick(self, tx: Transaction) -> list[int]:
+        """Close what expired, post what climbs; the sessions that go on because of it."""
+        resumed = []
+        for question in tx.questions.open():
+            if question.expires is not None and question.expires <= tx.now:
+                self._expire(tx, question)
+                resumed.append(question.session)
+            else:
+                self._reach_levels(tx, question)
+        return resumed
+
+    def _times(self, question: Question) -> list[float]:
+        times = [question.expires] if question.expires is not None else []
+        if question.level < len(self.policy.levels):
+            times.append(question.created + self.policy.levels[question.level].after)
+        return times
+
+    def visible(
+        self, tx: Transaction, identity: str, address: str, private: bool
+    ) -> list[Question]:
+        """Open questions to show here: this conversation's, and to who may decide, theirs."""
+        return [
+            question
+            for question in tx.questions.open()
+            if question.address == address
+            or any(post.address == address for post in tx.questions.posts(question.id))
+            or (private and self.access.may_decide(identity, question))
+        ]
+
+    def repost(self, tx: Transaction, platform: str) -> int:
+        """Fresh copies, on a platform whose old buttons may be dead; how many questions."""
+        count = 0
+        for question in tx.questions.open():
+            addresses = {post.address for post in tx.questions.posts(question.id)}
+            here = sorted(a for a in addresses if a.startswith(f"{platform}:"))
+            for address in here:
+                self.post(tx, question, address)
+            count += bool(here)
+        return count
+
+    def _reach_levels(self, tx: Transaction, question: Question) -> None:
+        """Post to each level whose delay is over and that was not reached yet."""
+        while question.level < len(self.policy.levels):
+            level = self.policy.levels[question.level]
+            if question.created + level.after > tx.now:
+                break
+            if not tx.questions.reach_level(question.id, question.level + 1):
+                break
+            posted = {post.address for post in tx.questions.posts(question.id)}
+            for address in level.to:
+                if address in posted:
+                    continue
+                if self.composer.serves(address):
+                    self.post(tx, question, address)
+                else:
+                    log.error("question %s: no platform for %s", question.id, address)
+            question = tx.questions.get(question.id)
+
+    def _expire(self, tx: Transaction, question: Question) -> None:
+        choice = self.policy.on_timeout
+        if tx.questions.close(question.id, QuestionState.EXPIRED, choice=choice):
+            tx.directory.audit("expired", "", {"question": question.id, "outcome": choice})
+            self._after(tx, question.id)
+
+    def _after(self, tx: Transaction, question: int) -> None:
+        """A question was closed: let its turn go on, and show it on every copy."""
+        closed = tx.questions.get(question)
+        tx.inbox.receive(
+            Arrival(
+                key=f"resume:{question}",
+                kind="resume",
+                address=closed.address,
+                payload={"question": question},
+                session=closed.session,
+            )
+        )
+        self._edit_copies(tx, closed)
+
+    def _edit_copies(self, tx: Transaction, question: Question) -> None:
+        text = f"{question.text}\n\n{MARKS[question.state]} {outcome(question)}"
+        for post in tx.questions.posts(question.id):
+            tx.outbox.enqueue(self.composer.edit(post.address, text, row=post.outbox))
+
+    def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
+        """A copy whose sending was not recorded (a crash in between) is recorded now."""
+        if press.message_id and tx.outbox.get(post.outbox).message_id is None:
+            tx.outbox.sent(post.outbox, press.message_id)
+
+
+def outcome(question: Question) -> str:
+    """What became of a question, for people."""
+    match question.state:
+        case QuestionState.DECIDED:
+            labels = {choice.key: choice.label for choice in question.choices}
+            label = labels.get(question.choice or "", "")
+            who = escape(question.decided_name or question.decided_by)
+            return f"{who} decided: {escape(label)}"
+        case QuestionState.EXPIRED:
+            return f"Nobody decided in time: {question.choice}."
+        case QuestionState.WITHDRAWN:
+            return "Withdrawn."
+        case QuestionState.OPEN:
+            return "Still open."
+
+
+def _same_place(address: str, press: Press) -> bool:
+    """A direct message to a person is addressed by the person, and pressed in a channel."""
+    personal = f"{press.user.platform}:user:{press.user.id}"
+    return address in (press.conversation.address, personal)

@@ -1,0 +1,179 @@
+"""Update → handler. An update is committed before its adapter hears that we have it.
+
+A press is decided in the transaction that commits it; a command is handled before the next update
+of its platform; a message is given to its session's lane.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import assert_never
+
+from pydantic import TypeAdapter
+
+from adapters.base import Acknowledge, Adapter, AdapterError
+from adapters.events import Message, Press, Update
+from gateway.access import Access
+from gateway.commands import Asked, Desk, parse_command, run_command
+from gateway.parcels import Composer
+from gateway.questions import Questions
+from gateway.turns import Turns
+from storage.boxes import Arrival, InboxRow
+from storage.entries import Json, SessionDraft, SessionKind
+from storage.errors import StoreError
+from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+
+STRANGER = (
+    "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
+    "(`allow` under `[access]` in bough.toml)."
+)
+
+
+@dataclass
+class Router:
+    store: Store
+    turns: Turns
+    questions: Questions
+    composer: Composer
+    access: Access
+    adapters: Mapping[str, Adapter]
+    _handling: set[int] = field(default_factory=set, init=False)
+    """Commands being carried out, so that the sweep leaves them alone."""
+    _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    async def receive(self, update: Update) -> None:
+        """Returns once the update is committed (and, but for messages, dealt with)."""
+        match update:
+            case Press():
+                await self._press(update)
+            case Message():
+                await self._message(update)
+            case _:
+                assert_never(update)
+
+    async def sweep(self) -> None:
+        """Take up whatever is unfinished: after a start, and now and then."""
+        for row in await self.store.read(lambda tx: tx.inbox.unfinished()):
+            if row.session is not None:
+                self.turns.lanes.wake(row.session)
+            elif row.id not in self._handling:
+                await self._command(_MESSAGE.validate_python(row.payload), row)
+
+    async def close(self) -> None:
+        """Let acknowledgements end."""
+        if self._acknowledging:
+            await asyncio.wait(self._acknowledging, timeout=2)
+
+    async def _press(self, press: Press) -> None:
+        def work(tx: Transaction) -> tuple[str, int | None] | None:
+            row = tx.inbox.receive(_arrival(press))
+            if row is None:
+                return None
+            tx.inbox.finish([row.id])
+            told = self.questions.press(tx, press)
+            button = tx.questions.button(press.token)
+            session = tx.questions.get(button.question).session if button is not None else None
+            return told, session
+
+        pressed = await self.store.run(work)
+        if pressed is None:
+            return
+        told, session = pressed
+        if session is not None:
+            self.turns.lanes.wake(session)
+        self._acknowledge(press, told)
+
+    def _acknowledge(self, press: Press, text: str) -> None:
+        task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
+        self._acknowledging.add(task)
+        task.add_done_callback(self._acknowledging.discard)
+
+    async def _send_acknowledgement(self, press: Press, text: str) -> None:
+        try:
+            adapter = self.adapters[press.conversation.platform]
+            await adapter.deliver(Acknowledge(press.handle, text))
+        except AdapterError as error:
+            log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
+
+    async def _message(self, message: Message) -> None:
+        if not self.access.may_talk(message.user.identity):
+            return await self._stranger(message)
+        if parse_command(message.text) is not None:
+            row = await self.store.run(lambda tx: tx.inbox.receive(_arrival(message)))
+            if row is not None:
+                await self._command(message, row)
+            return None
+        session = await self.store.run(partial(_receive_talk, message=message))
+        if session is not None:
+            self.turns.arrived(session, message.user.identity, private=message.private)
+
+    async def _command(self, message: Message, row: InboxRow) -> None:
+        parsed = parse_command(message.text)
+        if parsed is None:
+            raise ValueError(f"inbox row {row.id} is no command and has no session")
+        name, argument = parsed
+        address = message.conversation.address
+        self._handling.add(row.id)
+        try:
+            session = await self.store.read(lambda tx: tx.directory.conversation(address))
+            desk = Desk(self.turns, self.questions)
+            work = await run_command(desk, name, Asked(message, row, argument, session))
+
+            def carry_out(tx: Transaction) -> None:
+                self._say(tx, message, work(tx))
+                tx.inbox.finish([row.id])
+
+            await self.store.run(carry_out)
+        except StoreError:
+            log.exception("/%s in %s failed; it is tried again by the sweep", name, address)
+        finally:
+            self._handling.discard(row.id)
+
+    async def _stranger(self, message: Message) -> None:
+        """Somebody unknown: they are told once, in private, who they are to us. Nothing starts."""
+
+        def work(tx: Transaction) -> None:
+            identity = message.user.identity
+            if not tx.directory.greet(identity, message.user.name):
+                return
+            tx.directory.audit("stranger", identity, {"name": message.user.name})
+            if message.private:
+                self._say(tx, message, STRANGER.format(identity=identity))
+
+        await self.store.run(work)
+
+    def _say(self, tx: Transaction, message: Message, text: str) -> None:
+        if not text:
+            return
+        reply_to = "" if message.private else message.message_id
+        address = message.conversation.address
+        parcels = self.composer.post(address, text, reply_to=reply_to, handle=message.handle)
+        for parcel in parcels:
+            tx.outbox.enqueue(parcel)
+
+
+def _arrival(update: Update, session: int | None = None) -> Arrival:
+    payload: Json = asdict(update)
+    address = update.conversation.address
+    cursor = update.message_id if isinstance(update, Message) and update.message_id else None
+    return Arrival(update.key, update.kind, address, payload, session, cursor)
+
+
+def _receive_talk(tx: Transaction, message: Message) -> int | None:
+    """Commit a message for its conversation's session; None where it was seen before."""
+    address = message.conversation.address
+    session = tx.directory.conversation(address)
+    row = tx.inbox.receive(_arrival(message, session))
+    if row is None:
+        return None
+    if session is None:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
+        tx.directory.bind(address, session)
+        tx.inbox.route(row.id, session)
+    return session

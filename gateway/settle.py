@@ -1,0 +1,46 @@
+"""Calls that will not be carried on get their result, so that no call stays open for ever."""
+
+from collections.abc import Sequence
+
+from agent.loop import INTERRUPTED
+from agent.model import ToolCall
+from agent.subagent import interrupt_call
+from agent.tail import RunTools, calls_of, next_step, suspended_calls, tool_message
+from storage.entries import Draft, Entry, Kind
+from storage.store import Transaction
+
+
+def settle_running(tx: Transaction, session: int, leaf: int | None) -> int | None:
+    """Answer the calls that a turn was cut in; the new leaf."""
+    step = next_step(tx.tree.context_path(leaf))
+    if isinstance(step, RunTools):
+        for call in step.calls:
+            leaf = _interrupt(tx, session, step.entry, call, leaf)
+    return leaf
+
+
+def settle_waiting(tx: Transaction, session: int, leaf: int | None) -> int | None:
+    """Answer the calls that wait for people; the new leaf."""
+    for entry_id, call_id in suspended_calls(tx.tree.context_path(leaf)):
+        entry = tx.tree.entry(entry_id)
+        call = next(call for call in calls_of(entry) if call.id == call_id)
+        leaf = _interrupt(tx, session, entry, call, leaf)
+    return leaf
+
+
+def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
+    return any(
+        e.kind is Kind.MESSAGE
+        and e.body["role"] == "tool"
+        and e.body["tool_call_id"] == call.id
+        and e.body.get("call_entry") == entry.id
+        for e in path
+    )
+
+
+def _interrupt(
+    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int | None
+) -> int:
+    result = interrupt_call(tx, session, entry.id, call.id) or INTERRUPTED
+    draft = Draft(Kind.MESSAGE, tool_message(call, entry.id, result), call.name)
+    return tx.tree.append(session, draft, after=leaf).id

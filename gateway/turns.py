@@ -1,0 +1,260 @@
+"""Message → agent turn → reply: what is due in a session is read from the store, and done.
+
+Nothing about a turn is kept in memory that matters. A turn that died, was interrupted or was put
+to sleep by a question is continued by the next one from the tail of the session.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from adapters.base import Adapter
+from agent.journal import Alongside, Journal
+from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.model import Model, ModelError, Reply, ToolCall
+from agent.subagent import Finished, Subagents
+from agent.tail import calls_of, tool_message
+from gateway.access import Access
+from gateway.config import SessionConfig
+from gateway.inbound import append_message, author_of, link_message, message_draft
+from gateway.lanes import Lanes
+from gateway.parcels import Composer
+from gateway.questions import Questions
+from gateway.settle import has_result, settle_running, settle_waiting
+from gateway.typing import typing
+from storage.boxes import InboxRow, Parcel
+from storage.delegations import Delegation
+from storage.entries import Draft, Entry, Kind, record
+from storage.errors import EpochLost, StoreUnavailable
+from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn: what it answers, and the pen of the session."""
+
+    journal: Journal
+    rows: list[InboxRow]
+    """Grows when talk is steered in."""
+    answered: bool = False
+    """The last word is on its way, and the rows are finished with it."""
+
+    @property
+    def address(self) -> str:
+        return self.rows[-1].address
+
+    @property
+    def row_ids(self) -> list[int]:
+        return [row.id for row in self.rows]
+
+    @property
+    def reply_to(self) -> str:
+        """The message that a reply in a group names."""
+        payload = self.rows[-1].payload
+        return "" if payload.get("private", True) else str(payload["message_id"])
+
+
+@dataclass
+class Turns:
+    store: Store
+    model: Model
+    parent: Callable[[], Agent]
+    """Makes the parent agent of one turn."""
+    subagents: Subagents
+    questions: Questions
+    composer: Composer
+    access: Access
+    config: SessionConfig
+    adapters: Mapping[str, Adapter]
+    lanes: Lanes = field(init=False)
+    _busy: dict[int, Turn] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.lanes = Lanes(self.advance)
+
+    def arrived(self, session: int, author: str, *, private: bool) -> None:
+        """A message for a session is committed: it interrupts the running turn, or waits for it."""
+        turn = self._busy.get(session)
+        if turn is not None and self._interrupts(turn, author, private=private):
+            self.lanes.interrupt(session)
+        else:
+            self.lanes.wake(session)
+
+    async def stop(self, session: int) -> bool:
+        """End the running turn and withdraw what waits for people; False where nothing was."""
+        running = await self.lanes.stop(session)
+        stopped = await self.store.run(partial(self._stop, session=session))
+        return running or stopped
+
+    async def interrupt(self, session: int) -> None:
+        """End the running turn without an answer; what waits for people goes on waiting."""
+        await self.lanes.stop(session)
+        await self.store.run(partial(self._stop, session=session, withdraw=False))
+
+    async def advance(self, session: int) -> None:
+        """Do one turn's worth of what is due in a session; wakes it again while more is due."""
+        turn = await self._begin(session)
+        if turn is None:
+            return
+        self._busy[session] = turn
+        try:
+            async with typing(self.adapters, turn.address):
+                await self._answer(turn)
+        except EpochLost:
+            log.info("session %s is held by a newer turn", session)
+            return
+        finally:
+            del self._busy[session]
+        if await self.store.read(lambda tx: tx.inbox.unfinished(session)):
+            self.lanes.wake(session)
+
+    def _interrupts(self, turn: Turn, author: str, *, private: bool) -> bool:
+        """Talk interrupts a turn of talk: its author's, or, from an owner, anybody's. Work that a
+        person's decision started goes on."""
+        if self.config.busy != "interrupt" or turn.rows[-1].kind != "message":
+            return False
+        return private or self._may_join(turn.rows[-1], author)
+
+    def _may_join(self, row: InboxRow, author: str) -> bool:
+        return author == author_of(row) or self.access.is_owner(author)
+
+    def _stop(self, tx: Transaction, session: int, withdraw: bool = True) -> bool:
+        rows = [row for row in tx.inbox.unfinished(session) if withdraw or row.kind == "message"]
+        held = tx.tree.claim(session)
+        leaf = settle_running(tx, session, held.leaf)
+        withdrawn = self.questions.withdraw(tx, session) if withdraw else 0
+        if withdrawn:
+            leaf = settle_waiting(tx, session, leaf)
+        if rows:
+            tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=leaf)
+            tx.inbox.finish([row.id for row in rows])
+        return bool(rows or withdrawn)
+
+    async def _begin(self, session: int) -> Turn | None:
+        def work(tx: Transaction) -> tuple[list[InboxRow], int, tuple[Entry, ...]] | None:
+            rows = self._due(tx.inbox.unfinished(session))
+            if not rows:
+                return None
+            held = tx.tree.claim(session)
+            fresh = [row for row in rows if row.kind == "message" and row.entry is None]
+            leaf = settle_running(tx, session, held.leaf) if fresh else held.leaf
+            path = list(tx.tree.context_path(leaf))
+            for row in fresh:
+                path.append(append_message(tx, row, session, path[-1].id if path else None))
+            return rows, held.epoch, tuple(path)
+
+        begun = await self.store.run(work)
+        if begun is None:
+            return None
+        rows, epoch, path = begun
+        return Turn(Journal(self.store, session, epoch, path), rows)
+
+    def _due(self, rows: list[InboxRow]) -> list[InboxRow]:
+        """What the next turn answers: a turn that was cut, with the talk that cut it; else what
+        came first, with what its author said since."""
+        started = [row for row in rows if row.entry is not None]
+        fresh = [row for row in rows if row.entry is None]
+        if not started:
+            started, fresh = fresh[:1], fresh[1:]
+        if not started or started[-1].kind != "message" or self.config.busy != "interrupt":
+            return started
+        for row in fresh:
+            if row.kind != "message" or not self._may_join(started[-1], author_of(row)):
+                break
+            started.append(row)
+        return started
+
+    async def _answer(self, turn: Turn) -> None:
+        try:
+            await self._append_decided(turn)
+            loop = Loop(
+                self.model,
+                self.parent(),
+                turn.journal,
+                address=turn.address,
+                on_reply=partial(self._on_reply, turn),
+                before_model=partial(self._steer, turn) if self.config.busy == "steer" else None,
+            )
+            match await loop.run():
+                case OutOfIterations(limit):
+                    text = f"I stopped after {limit} steps without an answer. Write to go on."
+                    await self._fail(turn, text, f"stopped after {limit} model calls")
+                case Answered() | Asleep() | CalledFinal():
+                    if not turn.answered:
+                        await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+        except ModelError as error:
+            log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
+            text = f"⚠️ The model could not answer: {error}. Please try again later."
+            await self._fail(turn, text, str(error))
+        except (EpochLost, StoreUnavailable):
+            raise
+        except Exception as error:
+            # A fault of ours must neither lose the message in silence nor be tried for ever.
+            log.exception("session %s: the turn failed", turn.journal.session)
+            text = "⚠️ Something went wrong in the bot. Its log says what; please try again."
+            await self._fail(turn, text, repr(error))
+
+    async def _append_decided(self, turn: Turn) -> None:
+        """Carry on what people decided; the results go to the session's leaf."""
+        for row in turn.rows:
+            if row.kind != "resume":
+                continue
+            delegation, caller = await self.store.read(partial(_decided, row=row))
+            performed = await self.subagents.perform(delegation)
+            call = _call(caller, delegation.call_id)
+            if isinstance(performed, Finished) and not has_result(turn.journal.path, caller, call):
+                body = tool_message(call, caller.id, performed.result)
+                await turn.journal.append(Draft(Kind.MESSAGE, body, call.name))
+
+    def _on_reply(self, turn: Turn, reply: Reply) -> Alongside:
+        """What the model says goes out in the transaction that stores it; the last word ends the
+        turn there too."""
+        said = bool(reply.content.strip())
+        parcels = self._compose(turn, reply.content) if said else []
+        last = turn.answered = not reply.tool_calls
+        rows = turn.row_ids
+
+        def alongside(tx: Transaction, entry: Entry) -> None:
+            for parcel in parcels:
+                tx.outbox.enqueue(replace(parcel, entry=entry.id))
+            if last:
+                tx.inbox.finish(rows)
+
+        return alongside
+
+    def _compose(self, turn: Turn, text: str) -> list[Parcel]:
+        return self.composer.post(turn.address, text, reply_to=turn.reply_to)
+
+    async def _steer(self, turn: Turn) -> None:
+        """Talk that came during the turn is put before the model at its next call."""
+        session = turn.journal.session
+        for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
+            if row.kind == "message" and row.entry is None and row.id not in turn.row_ids:
+                await turn.journal.append(message_draft(row), partial(link_message, row=row))
+                turn.rows.append(row)
+
+    async def _fail(self, turn: Turn, text: str, error: str) -> None:
+        """Tell people that there is no answer, and why; the turn is over."""
+        parcels = self._compose(turn, text)
+        rows = turn.row_ids
+
+        def alongside(tx: Transaction, _: Entry) -> None:
+            for parcel in parcels:
+                tx.outbox.enqueue(parcel)
+            tx.inbox.finish(rows)
+
+        await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
+
+
+def _decided(tx: Transaction, row: InboxRow) -> tuple[Delegation, Entry]:
+    """The delegation that a decided question belongs to, and the entry that called for it."""
+    question = tx.questions.get(row.payload["question"])
+    delegation = tx.delegations.get(question.subject["delegation"])
+    return delegation, tx.tree.entry(delegation.call_entry)
+
+
+def _call(caller: Entry, call_id: str) -> ToolCall:
+    return next(call for call in calls_of(caller) if call.id == call_id)

@@ -1,0 +1,25 @@
+"""What can go wrong in a store."""
+
+
+class StoreError(Exception):
+    """Base of all errors of this package."""
+
+
+class NotFound(StoreError):
+    """There is no row with that id."""
+
+
+class LeafMoved(StoreError):
+    """The leaf is not where the caller saw it: somebody else wrote in between."""
+
+
+class EpochLost(StoreError):
+    """A newer turn has claimed the session; this one may write nothing more."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be opened, read or written. The text says what to do."""
+
+
+class StoreInUse(StoreUnavailable):
+    """Another gateway holds this database."""
