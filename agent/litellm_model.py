@@ -56,8 +56,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class LitellmModel:
     """Every provider that litellm knows, and every server that speaks OpenAI's chat protocol.
 
-    One call of `complete` is at most one HTTP request; patience is Retrying's. `timeout` is seconds
-    for the whole call.
+    `complete` tries nothing again; patience is Retrying's. `timeout` is seconds for the whole call.
     """
 
     def __init__(self, *, timeout: float = 600.0) -> None:
@@ -65,7 +64,7 @@ class LitellmModel:
         self._litellm: Any = None
 
     async def warm_up(self) -> None:
-        """Import litellm. The first time takes seconds, and more time does nothing."""
+        """Import litellm, which takes seconds. Once it is there, this does nothing."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_import_litellm)
 

@@ -18,7 +18,8 @@ MAX_VALUES = 65_536
 """Values in all, containers among them."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+"""One that is not closed reaches to the end, so that no quote in it is tried as another start."""
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")

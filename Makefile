@@ -1,0 +1,37 @@
+# Everything sets itself up. All that must be there is Python >= 3.11, git and make.
+PYTHON ?= python3
+UV ?= $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+BIN := .venv/bin
+PACKAGES := gateway adapters agent storage
+
+.PHONY: run demo test check bench setup
+
+run: setup
+	@$(BIN)/bough run $(if $(CONFIG),--config $(CONFIG))
+
+demo: setup
+	@$(BIN)/bough demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(UV) lock --check
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml uv.lock | $(UV)
+	$(UV) sync --frozen --compile-bytecode --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	$(BIN)/python -m compileall -q $(PACKAGES)
+	@touch $@
+
+.uv/bin/uv:
+	$(PYTHON) -m venv .uv
+	.uv/bin/python -m pip install --quiet --disable-pip-version-check uv

@@ -1,0 +1,95 @@
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.recording import RecordingAdapter, Shown
+from agent.model import Reply, Request
+from agent.scripted import Rule, ScriptedModel
+from gateway.app import App, bootstrap
+from gateway.config import Config
+from storage.sql import SqlStore
+from storage.store import Store
+
+PATIENCE = 20.0
+"""Seconds until a test that waits for something is a failure."""
+
+
+class SpyModel:
+    """A scripted model that keeps the requests it got."""
+
+    def __init__(self, rules: Sequence[dict[str, Any]]) -> None:
+        self._model = ScriptedModel([Rule.model_validate(rule) for rule in rules])
+        self.requests: list[Request] = []
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return await self._model.complete(request)
+
+    def of(self, tier: str) -> list[Request]:
+        return [request for request in self.requests if request.spec.name == tier]
+
+
+class Gateway:
+    """A whole gateway on a recording adapter and a scripted model."""
+
+    def __init__(self, app: App, chat: RecordingAdapter, model: SpyModel) -> None:
+        self.app = app
+        self.chat = chat
+        self.model = model
+
+    async def hears(self, text: str, *, chat: str = "1", count: int = 1) -> Shown:
+        """The newest message of a chat that holds a text, once there are so many."""
+
+        def found(shown: list[Shown]) -> bool:
+            return len([s for s in shown if text in s.text and s.conversation.chat == chat]) >= count
+
+        async with asyncio.timeout(PATIENCE):
+            shown = await self.chat.wait_for(found)
+        return [s for s in shown if text in s.text and s.conversation.chat == chat][-1]
+
+    async def settled(self) -> None:
+        """Nothing runs and nothing is to be sent."""
+        async with asyncio.timeout(PATIENCE):
+            while not (self.app.turns.lanes.idle() and self.app.delivery.idle()):
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def gateway(
+    rules: Sequence[dict[str, Any]] = (),
+    *,
+    store: Store,
+    config: dict[str, Any] | None = None,
+    chat: RecordingAdapter | None = None,
+    model: SpyModel | None = None,
+) -> AsyncIterator[Gateway]:
+    chat = chat or RecordingAdapter(name="telegram")
+    model = model or SpyModel(rules)
+    access = {"access": {"allow": ["telegram:*"], "owners": ["telegram:1"]}}
+    app = await bootstrap(
+        Config.model_validate(access | (config or {})), adapters=[chat], store=store, model=model
+    )
+    ready = asyncio.Event()
+    task = asyncio.create_task(app.run(ready=ready))
+    try:
+        await ready.wait()
+        yield Gateway(app, chat, model)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/bough.db"
+
+
+@pytest.fixture
+async def store(database: str) -> Store:
+    return await SqlStore.open(database)

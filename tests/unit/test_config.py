@@ -1,0 +1,98 @@
+from pathlib import Path
+
+import pytest
+
+from gateway.config import load
+from gateway.errors import ConfigError
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "bough.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_nothing_configured_is_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load(environ={})
+    assert config.telegram is None
+    assert config.storage.url == "sqlite:///bough.db"
+
+
+def test_a_named_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no file .*missing\.toml"):
+        load(tmp_path / "missing.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[telegram]\ntoken = '1:x'\ntokn = 'y'", "telegram.tokn"),
+        ("[telegramm]\ntoken = '1:x'", "telegramm"),
+        ("[telegram]", "telegram.token"),
+        ("[delegation]\nmax_escalation_depth = -1", "delegation.max_escalation_depth"),
+        ("[access]\nallow = ['ana']", "access.allow"),
+        ("[escalation]\ntimeout = 'soon'", "escalation.timeout"),
+        ("[escalation]\nlevels = [{to = 'pigeon:1'}]", "escalation.levels.0.to"),
+        ("[models.parent]\nmodel = ''", "models.parent.model"),
+        ("[session]\nbusy = 'never'", "session.busy"),
+        ("[telegram]\ntoken = '1:x'\nbase_url = 'localhost'", "telegram.base_url"),
+    ],
+)
+def test_a_fault_names_its_key(tmp_path: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigError, match=named.replace(".", r"\.")):
+        load(written(tmp_path, text), {})
+
+
+def test_broken_toml_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        load(written(tmp_path, "[telegram"), {})
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "[delegation]\nmax_iterations = 5\n")
+    environ = {
+        "BOUGH_DELEGATION__MAX_ITERATIONS": "7",
+        "BOUGH_ACCESS__ALLOW": "telegram:1, discord:2",
+        "BOUGH_MODELS__PARENT__MODEL": "openai/x",
+        "BOUGH_TELEGRAM__TOKEN": "1:secret",
+    }
+    config = load(path, environ)
+    assert config.delegation.max_iterations == 7
+    assert config.access.allow == ("telegram:1", "discord:2")
+    assert config.models.parent is not None
+    assert config.models.parent.model == "openai/x"
+
+
+def test_an_unknown_key_in_the_environment_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"telegram\.tokn"):
+        load(written(tmp_path, ""), {"BOUGH_TELEGRAM__TOKN": "x"})
+
+
+def test_secrets_are_not_shown(tmp_path: Path) -> None:
+    config = load(written(tmp_path, "[telegram]\ntoken = '1:secret'"), {})
+    assert "secret" not in repr(config)
+
+
+def test_a_fault_does_not_show_the_value(tmp_path: Path) -> None:
+    text = "[telegram]\ntoken = 12345678\n[discord]\ntoken = ['hush']"
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, text), {})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0s", 0), ("30s", 30), ("10m", 600), ("2d", 172800), ("1.5h", 5400)]
+)
+def test_durations_are_read_as_seconds(tmp_path: Path, text: str, seconds: float) -> None:
+    path = written(tmp_path, f"[escalation]\ntimeout = '{text}'")
+    assert load(path, {}).escalation.timeout == seconds
+
+
+def test_a_level_takes_one_address_or_several(tmp_path: Path) -> None:
+    text = "[escalation]\nlevels = [{to = 'telegram:1'}, {to = ['discord:2', 'discord:user:3']}]"
+    levels = load(written(tmp_path, text), {}).escalation.levels
+    assert levels[0].to == ("telegram:1",)
+    assert levels[1].to == ("discord:2", "discord:user:3")

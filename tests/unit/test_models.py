@@ -1,0 +1,96 @@
+"""From a tier, preset or model name to its spec, and from a spec to the model behind it."""
+
+import pytest
+
+from agent.model import Model, ModelSpec, Reply, Request
+from agent.models import Models, RoutedModel
+from agent.scripted import Answer, Rule, ScriptedModel
+from storage.entries import message
+
+PARENT = ModelSpec("parent", "big", api_key="k1", input_cost=3e-6)
+WORKER = ModelSpec("worker", "small", api_key="k2")
+OVERSEER = ModelSpec("overseer", "medium")
+JUDGE = ModelSpec("judge", "strict")
+
+
+def test_each_configured_tier_has_its_own_model() -> None:
+    specs = {spec.name: spec for spec in (PARENT, WORKER, OVERSEER, JUDGE)}
+    models = Models(specs)
+    assert {name: models.tier(name) for name in specs} == specs
+
+
+@pytest.mark.parametrize("tier", ["worker", "overseer", "judge"])
+def test_a_missing_tier_is_the_parents_model_under_its_own_name(tier: str) -> None:
+    spec = Models({"parent": PARENT}).tier(tier)
+    assert (spec.name, spec.model, spec.api_key, spec.input_cost) == (tier, "big", "k1", 3e-6)
+
+
+def test_a_missing_judge_is_the_lowest_tier_there_is() -> None:
+    with_both = Models({"parent": PARENT, "overseer": OVERSEER, "worker": WORKER})
+    assert with_both.tier("judge").model == "small"
+    assert Models({"parent": PARENT, "overseer": OVERSEER}).tier("judge").model == "medium"
+
+
+def test_a_worker_does_not_fall_back_to_the_overseer() -> None:
+    assert Models({"parent": PARENT, "overseer": OVERSEER}).tier("worker").model == "big"
+
+
+def test_a_name_is_a_tier_then_a_preset_then_a_model_string() -> None:
+    cheap = ModelSpec("anything", "tiny", api_base="http://localhost/v1")
+    shadowed = ModelSpec("worker", "never")
+    models = Models({"parent": PARENT, "worker": WORKER}, {"cheap": cheap, "worker": shadowed})
+    assert models.find("worker") == WORKER
+    found = models.find("cheap")
+    assert found is not None
+    assert (found.name, found.model, found.api_base) == ("cheap", "tiny", "http://localhost/v1")
+    assert models.find("tiny") == found
+    assert models.find("small") == WORKER
+    assert models.find("big") == PARENT
+
+
+@pytest.mark.parametrize("name", ["", "gpt-9", "PARENT", "smal"])
+def test_a_name_that_is_not_configured_is_not_found(name: str) -> None:
+    assert Models({"parent": PARENT, "worker": WORKER}).find(name) is None
+
+
+def test_names_lists_tiers_and_presets_once() -> None:
+    models = Models({"parent": PARENT}, {"cheap": WORKER, "judge": JUDGE})
+    assert models.names() == ("parent", "worker", "overseer", "judge", "cheap")
+
+
+def test_a_parent_is_needed() -> None:
+    with pytest.raises(ValueError, match="parent"):
+        Models({"worker": WORKER})
+
+
+def test_an_unknown_tier_is_refused() -> None:
+    with pytest.raises(ValueError, match="'boss' is not a tier"):
+        Models({"parent": PARENT, "boss": WORKER})
+
+
+def answering(text: str) -> Model:
+    return ScriptedModel([Rule(reply=Answer(text=text))])
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("demo", "the demo"),
+        ("scripted:rules.yaml", "a script"),
+        ("scripted:a:b", "a script"),
+        ("scripted", "a script"),
+        ("demo:latest", "the demo"),
+        ("llama3:8b", "the default"),
+        ("demonstration", "the default"),
+        ("openai/demo", "the default"),
+        ("", "the default"),
+    ],
+)
+async def test_a_request_goes_to_the_model_its_spec_names(name: str, answer: str) -> None:
+    routed = RoutedModel(
+        answering("the default"), {"demo": answering("the demo"), "scripted": answering("a script")}
+    )
+    reply: Reply = await routed.complete(
+        Request(ModelSpec("parent", name), [message("user", "who is there?")])
+    )
+    assert reply.content == answer

@@ -1,0 +1,309 @@
+import json
+from typing import Any
+
+import pytest
+import telegram
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.events import Conversation, Message, Press, User
+from adapters.telegram.normalize import normalize
+from tests.stand_ins.telegram_checks import Json
+from tests.stand_ins.telegram_world import World
+
+BOT = {"id": 77, "is_bot": True, "first_name": "Bough", "username": "bough_bot"}
+ME = telegram.User(77, "Bough", True, username="bough_bot")
+PRIVATE, GROUP, FORUM = 1001, -55, -1_000_000_000_001
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(BOT, lambda: 1_700_000_000.0, lambda: None)
+    world.person(1001, "Ann")
+    return world
+
+
+def normalized(update: Json) -> Message | Press | None:
+    return normalize(telegram.Update.de_json(update, None), ME)
+
+
+def message(update: Json) -> Message:
+    arrived = normalized(update)
+    assert isinstance(arrived, Message)
+    return arrived
+
+
+def test_a_private_message_carries_who_where_and_what(world: World) -> None:
+    world.people[1001]["last_name"] = "Lee"
+    assert message(world.say(PRIVATE, 1001, "hello")) == Message(
+        key="telegram:1001:1",
+        conversation=Conversation("telegram", "1001"),
+        user=User("telegram", "1001", "Ann Lee"),
+        text="hello",
+        message_id="1",
+        private=True,
+    )
+
+
+def test_the_key_names_the_message_and_not_the_update(world: World) -> None:
+    update = world.say(PRIVATE, 1001, "hello")
+    again = {**update, "update_id": 5}
+    assert message(update).key == message(again).key
+
+
+def test_talk_in_a_group_that_is_not_for_the_bot_is_nothing(world: World) -> None:
+    assert normalized(world.say(GROUP, 1001, "lunch?")) is None
+    assert normalized(world.say(GROUP, 1001, "hey @somebody_else")) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("@bough_bot what now?", "what now?"),
+        ("@Bough_Bot, what now?", "what now?"),
+        ("what now, @bough_bot?", "what now?"),
+        ("tell me @bough_bot what now", "tell me what now"),
+        ("what now @bough_bot", "what now"),
+        ("what now,\n@bough_bot", "what now"),
+        ("what @bough_bot, now", "what, now"),
+        ("😀 @bough_bot 😀 now", "😀 😀 now"),
+        ("first\n@bough_bot second", "first\nsecond"),
+        ("@bough_bot\n    indented", "    indented"),
+        ("@bough_bot @bough_bot hi", "hi"),
+        ("@bough_bot", ""),
+        ("@bough_bot /new", "/new"),
+        ("@bough_bot /new@bough_bot now", "/new now"),
+    ],
+)
+def test_a_mention_calls_the_bot_and_is_cut_out(world: World, said: str, heard: str) -> None:
+    arrived = message(world.say(GROUP, 1001, said))
+    assert arrived.text == heard
+    assert not arrived.private
+
+
+def test_a_name_that_telegram_did_not_mark_is_no_mention(world: World) -> None:
+    update = world.say(GROUP, 1001, "mail me at @bough_bot")
+    del update["message"]["entities"]
+    assert normalized(update) is None
+
+
+def test_a_mention_by_id_calls_the_bot(world: World) -> None:
+    entity = {"type": "text_mention", "offset": 3, "length": 5, "user": BOT}
+    assert message(world.say(GROUP, 1001, "😀 Bough hi", entities=[entity])).text == "😀 hi"
+
+
+def test_a_mention_by_id_of_somebody_else_is_nothing(world: World) -> None:
+    other = {"id": 5, "is_bot": False, "first_name": "Bough"}
+    entity = {"type": "text_mention", "offset": 0, "length": 5, "user": other}
+    assert normalized(world.say(GROUP, 1001, "Bough hi", entities=[entity])) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [("/stop", "/stop"), ("/new@bough_bot", "/new"), ("/goto@BOUGH_bot 12", "/goto 12")],
+)
+def test_a_command_in_a_group_is_for_the_bot(world: World, said: str, heard: str) -> None:
+    assert message(world.say(GROUP, 1001, said)).text == heard
+
+
+def test_a_command_for_another_bot_is_not_ours(world: World) -> None:
+    assert normalized(world.say(GROUP, 1001, "/new@other_bot @bough_bot")) is None
+
+
+def test_a_command_in_the_middle_of_group_talk_is_not_for_the_bot(world: World) -> None:
+    assert normalized(world.say(GROUP, 1001, "try /help@bough_bot")) is None
+
+
+def test_a_reply_to_the_bot_is_for_the_bot_and_quotes_nothing(world: World) -> None:
+    ours = world.message(world.chat(GROUP), BOT, text="our words")
+    arrived = message(world.say(GROUP, 1001, "why?", reply_to=ours))
+    assert (arrived.text, arrived.quoted) == ("why?", "")
+
+
+def test_a_reply_to_somebody_else_quotes_them(world: World) -> None:
+    theirs = world.say(GROUP, 1002, "the plan")["message"]
+    arrived = message(world.say(GROUP, 1001, "@bough_bot is it good?", reply_to=theirs))
+    assert (arrived.text, arrived.quoted) == ("is it good?", "the plan")
+
+
+def test_a_reply_to_a_caption_quotes_the_caption(world: World) -> None:
+    theirs = world.say(PRIVATE, 1001, "a cat", caption=True, photo=[PHOTO])["message"]
+    assert message(world.say(PRIVATE, 1001, "what is it?", reply_to=theirs)).quoted == "a cat"
+
+
+def test_what_a_person_marked_is_quoted_instead_of_the_whole(world: World) -> None:
+    theirs = world.say(PRIVATE, 1001, "first. second.")["message"]
+    quote = {"text": "second.", "position": 7, "is_manual": True}
+    arrived = message(world.say(PRIVATE, 1001, "this?", reply_to=theirs, quote=quote))
+    assert arrived.quoted == "second."
+
+
+def test_of_the_bots_own_words_only_a_marked_part_is_quoted(world: World) -> None:
+    ours = world.message(world.chat(PRIVATE), BOT, text="one two")
+    marked = {"text": "two", "position": 4, "is_manual": True}
+    automatic = {"text": "one two", "position": 0}
+    assert message(world.say(PRIVATE, 1001, "?", reply_to=ours, quote=marked)).quoted == "two"
+    assert message(world.say(PRIVATE, 1001, "?", reply_to=ours, quote=automatic)).quoted == ""
+
+
+def test_a_forum_topic_is_a_conversation_of_its_own(world: World) -> None:
+    thread = world.topic(FORUM, "Plans", world.person(1001))
+    arrived = message(world.say(FORUM, 1001, "@bough_bot hi", thread=thread))
+    assert arrived.conversation.address == f"telegram:{FORUM}/{thread}"
+
+
+def test_the_general_topic_has_no_thread(world: World) -> None:
+    world.topic(FORUM, "Plans", world.person(1001))
+    assert message(world.say(FORUM, 1001, "@bough_bot hi")).conversation.thread == ""
+
+
+def test_a_reply_thread_outside_of_forums_is_no_topic(world: World) -> None:
+    first = world.say(FORUM, 1002, "first")["message"]
+    update = world.say(FORUM, 1001, "@bough_bot hi", reply_to=first)
+    assert update["message"]["message_thread_id"] == first["message_id"]
+    assert message(update).conversation.thread == ""
+
+
+def test_talk_in_a_topic_that_the_bot_made_is_not_a_reply_to_it(world: World) -> None:
+    thread = world.topic(FORUM, "Plans", BOT)
+    assert normalized(world.say(FORUM, 1001, "among us", thread=thread)) is None
+
+
+PHOTO = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1}
+FILE = {"file_id": "f", "file_unique_id": "u"}
+PLACE = {"latitude": 1.0, "longitude": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"photo": [PHOTO]}, ("photo",)),
+        ({"voice": {**FILE, "duration": 3}}, ("voice",)),
+        ({"document": FILE}, ("document",)),
+        (
+            {"animation": {**FILE, "width": 1, "height": 1, "duration": 1}, "document": FILE},
+            ("animation",),
+        ),
+        (
+            {"venue": {"location": PLACE, "title": "t", "address": "a"}, "location": PLACE},
+            ("venue",),
+        ),
+        ({"dice": {"emoji": "🎲", "value": 3}}, ("dice",)),
+    ],
+)
+def test_what_is_not_text_is_named(world: World, fields: Json, kinds: tuple[str, ...]) -> None:
+    assert message(world.say(PRIVATE, 1001, "", **fields)).attachments == kinds
+
+
+def test_a_mention_in_a_caption_calls_the_bot(world: World) -> None:
+    arrived = message(world.say(GROUP, 1001, "@bough_bot look", caption=True, photo=[PHOTO]))
+    assert (arrived.text, arrived.attachments) == ("look", ("photo",))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"new_chat_members": [BOT]},
+        {"left_chat_member": BOT},
+        {"new_chat_title": "x"},
+        {"group_chat_created": True},
+        {"migrate_to_chat_id": -1},
+        {"forum_topic_closed": {}},
+    ],
+)
+def test_service_messages_are_nothing(world: World, fields: Json) -> None:
+    assert normalized(world.say(GROUP, 1001, "", **fields)) is None
+
+
+def test_other_bots_and_people_in_the_name_of_a_chat_are_nothing(world: World) -> None:
+    from_bot = world.say(GROUP, 1001, "@bough_bot hi")
+    from_bot["message"]["from"] = {**BOT, "id": 78}
+    chat = world.shown(world.chat(GROUP))
+    assert normalized(from_bot) is None
+    assert normalized(world.say(GROUP, 1001, "@bough_bot hi", sender_chat=chat)) is None
+
+
+def test_edits_and_channels_are_nothing(world: World) -> None:
+    said = world.say(PRIVATE, 1001, "hello")["message"]
+    channel = {**said, "chat": {"id": -100, "type": "channel", "title": "c"}}
+    assert normalized({"update_id": 1, "edited_message": said}) is None
+    assert normalized({"update_id": 1, "channel_post": channel}) is None
+    assert normalized({"update_id": 1, "message": channel}) is None
+
+
+def question(world: World, chat: int, thread: int | None = None) -> Json:
+    row = [{"text": "Yes", "callback_data": "token-1"}]
+    markup = {"inline_keyboard": [row]}
+    return world.message(world.chat(chat), BOT, thread, text="Sure?", reply_markup=markup)
+
+
+def test_a_press_carries_its_token_message_and_handle(world: World) -> None:
+    asked = question(world, PRIVATE)
+    update = world.press(asked, "Yes", 1001)
+    handle = update["callback_query"]["id"]
+    assert normalized(update) == Press(
+        key=f"telegram:press:{handle}",
+        conversation=Conversation("telegram", "1001"),
+        user=User("telegram", "1001", "Ann"),
+        token="token-1",
+        message_id=str(asked["message_id"]),
+        handle=handle,
+    )
+
+
+def test_a_press_in_a_topic_is_in_that_conversation(world: World) -> None:
+    thread = world.topic(FORUM, "Plans", world.person(1001))
+    arrived = normalized(world.press(question(world, FORUM, thread), "Yes", 1001))
+    assert arrived is not None and arrived.conversation.thread == str(thread)
+
+
+def test_a_press_on_an_inaccessible_message_is_still_a_press(world: World) -> None:
+    update = world.press(question(world, PRIVATE), "Yes", 1001)
+    said = update["callback_query"]["message"]
+    update["callback_query"]["message"] = {
+        "chat": said["chat"],
+        "message_id": said["message_id"],
+        "date": 0,
+    }
+    arrived = normalized(update)
+    assert isinstance(arrived, Press)
+    assert arrived.conversation == Conversation("telegram", "1001")
+
+
+@pytest.mark.parametrize("missing", ["message", "data"])
+def test_a_press_without_chat_or_data_is_nothing(world: World, missing: str) -> None:
+    update = world.press(question(world, PRIVATE), "Yes", 1001)
+    del update["callback_query"][missing]
+    assert normalized(update) is None
+
+
+def test_text_that_no_database_takes_is_cleaned(world: World) -> None:
+    update = world.say(PRIVATE, 1001, "x")
+    update["message"]["text"] = "a\0b"
+    update["message"]["from"]["first_name"] = "\ud800Ann"
+    arrived = message(json.loads(json.dumps(update)))
+    assert (arrived.text, arrived.user.name) == ("a\ufffdb", "\ufffdAnn")
+
+
+entities = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["mention", "bot_command", "bold", "text_mention"]),
+        "offset": st.integers(0, 30),
+        "length": st.integers(0, 30),
+        "user": st.just(BOT),
+    }
+)
+
+
+@given(
+    chat=st.sampled_from([PRIVATE, GROUP, FORUM]),
+    text=st.text(max_size=20) | st.text("@bough_bot/ 😀\n", max_size=30),
+    marks=st.lists(entities, max_size=4),
+)
+def test_no_text_and_no_entities_are_too_strange(chat: int, text: str, marks: list[Any]) -> None:
+    world = World(BOT, lambda: 1_700_000_000.0, lambda: None)
+    arrived = normalized(world.say(chat, 1001, text, entities=marks))
+    if isinstance(arrived, Message):
+        arrived.text.encode()
+        assert "\0" not in arrived.text
+        assert len(arrived.text) <= len(text)
