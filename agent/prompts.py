@@ -89,13 +89,20 @@ def human_question(state: State, text: str) -> str:
     lines = [f"**Decision needed** · {bounded(state.task.goal, 200)}", "", bounded(text, 500)]
     if state.delta is not None:
         seen = state.delta.observed or state.delta.evidence
+        if state.delta.condition:
+            lines += ["", f"Expected: {literal(state.delta.condition, 150)}"]
         if state.delta.branch:
-            lines += ["", f"Reached: {state.delta.branch} ({bounded(state.delta.condition, 120)})"]
-        if seen and seen not in text:
-            lines += ["", f"Seen: {bounded(seen, 400)}"]
-        if state.tried:
-            lines += ["", *(f"- {bounded(tried, 120)}" for tried in state.tried[-3:])]
+            lines += ["", f"Reached: {literal(state.delta.branch, 80)}"]
+        if seen:
+            lines += ["", f"Seen: {literal(seen, 400)}"]
+        if len(state.tried) > 1:
+            lines += ["", *(f"- {literal(tried, 120)}" for tried in state.tried[-3:])]
     return "\n".join(lines)
+
+
+def literal(text: str, limit: int) -> str:
+    """What a worker saw, in Markdown that shows it as it is: it may be anything."""
+    return f"`{bounded(text, limit).replace('`', 'ʼ')}`"
 
 
 def bounded(text: str, limit: int) -> str:

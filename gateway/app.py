@@ -120,7 +120,7 @@ class App:
         for platform in sorted(platforms & set(self.adapters)):
             count = await self.store.run(lambda tx, p=platform: self.questions.repost(tx, p))  # type: ignore[misc]
             if count:
-                log.info("%s: %d open questions posted afresh", platform, count)
+                log.info("%s: %d open questions were posted afresh", platform, count)
 
     async def _tick(self) -> None:
         """Escalate and expire questions when they are due."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -107,6 +108,7 @@ def _scenes(config: Path) -> None:
         _title("4. Only a person can decide; the process is killed before they do")
         chat.say("deploy")
         chat.hear("type a number")
+        time.sleep(0.5)  # as a person would, and so that the copy is on record as sent
         chat.kill()
         print("       (kill -9; a new process starts on the same database)", flush=True)
         chat = Chat(config)

@@ -14,7 +14,7 @@ from gateway.access import Access
 from gateway.config import EscalationConfig
 from gateway.markup import escape
 from gateway.parcels import Composer
-from storage.boxes import Arrival
+from storage.boxes import Arrival, OutboxState
 from storage.questions import Question, QuestionDraft, QuestionPost, QuestionState
 from storage.store import Transaction
 
@@ -139,14 +139,18 @@ class Questions:
         ]
 
     def repost(self, tx: Transaction, platform: str) -> int:
-        """Fresh copies, on a platform whose old buttons may be dead; how many questions."""
+        """Fresh copies, on a platform whose old buttons may be dead; how many. None where a copy
+        is still to be sent."""
         count = 0
         for question in tx.questions.open():
-            addresses = {post.address for post in tx.questions.posts(question.id)}
-            here = sorted(a for a in addresses if a.startswith(f"{platform}:"))
-            for address in here:
-                self.post(tx, question, address)
-            count += bool(here)
+            posts = [
+                p for p in tx.questions.posts(question.id) if p.address.startswith(f"{platform}:")
+            ]
+            rows = {post.address: tx.outbox.get(post.outbox) for post in posts}
+            for address, newest in rows.items():
+                if newest.state is not OutboxState.PENDING:
+                    self.post(tx, question, address)
+                    count += 1
         return count
 
     def _reach_levels(self, tx: Transaction, question: Question) -> None:
@@ -215,6 +219,9 @@ def outcome(question: Question) -> str:
 
 
 def _same_place(address: str, press: Press) -> bool:
-    """A direct message to a person is addressed by the person, and pressed in a channel."""
+    """A direct message to a person is addressed by the person and pressed in a channel; a press on
+    an old message of a Telegram topic does not say which topic."""
+    here = press.conversation
     personal = f"{press.user.platform}:user:{press.user.id}"
-    return address in (press.conversation.address, personal)
+    whole_chat = address.partition("/")[0] if not here.thread else ""
+    return here.address in (address, whole_chat) or address == personal

@@ -102,7 +102,9 @@ class TerminalAdapter:
 
     def _edit(self, message_id: str, text: str) -> None:
         """A terminal cannot change what stands above: show what the edit adds."""
-        before = self._texts.pop(message_id, "")
+        before = self._texts.pop(message_id, None)
+        if before is None:
+            return  # from a process that was here before: nothing of it is in sight
         gone = [number for number, (_, owner) in self._buttons.items() if owner == message_id]
         for number in gone:
             del self._buttons[number]

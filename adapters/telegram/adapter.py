@@ -1,0 +1,221 @@
+"""Telegram, through python-telegram-bot's `Bot` and a getUpdates loop of our own."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar, assert_never
+
+import telegram
+from telegram.constants import CallbackQueryLimit, ChatAction
+from telegram.error import BadRequest, ChatMigrated, InvalidToken
+from telegram.request import HTTPXRequest
+
+from adapters.base import (
+    Acknowledge,
+    Body,
+    CommandSpec,
+    Edit,
+    Outgoing,
+    Post,
+    Receive,
+    Refused,
+    Throttled,
+    Typing,
+    Unavailable,
+    Unreachable,
+)
+from adapters.events import Conversation
+from adapters.telegram.errors import adapter_errors, refused_token
+from adapters.telegram.logs import hide_token
+from adapters.telegram.normalize import PLATFORM
+from adapters.telegram.polling import Poller, PollingRequest
+from adapters.telegram.render import keyboard, render, shortened
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+_NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
+
+
+class TelegramAdapter:
+    """`base_url` is what stands before the token in the Bot API's URLs.
+
+    `poll_timeout` is how many seconds Telegram may hold a getUpdates request. Misconfigured where
+    the token is empty.
+    """
+
+    name = PLATFORM
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        base_url: str = "https://api.telegram.org/bot",
+        base_file_url: str = "https://api.telegram.org/file/bot",
+        commands: Sequence[CommandSpec] = (),
+        poll_timeout: int = 30,
+    ) -> None:
+        if not token:
+            raise refused_token()
+        hide_token(token)
+        self._token = token
+        self._commands = tuple(commands)
+        self._bot = telegram.Bot(
+            token,
+            base_url,
+            base_file_url,
+            request=HTTPXRequest(
+                connection_pool_size=64, connect_timeout=10, read_timeout=20, pool_timeout=20
+            ),
+            get_updates_request=PollingRequest(
+                connection_pool_size=1, connect_timeout=10, read_timeout=10
+            ),
+        )
+        self._ready = asyncio.Event()
+        self._poller = Poller(self._bot, token, poll_timeout, self._ready.set)
+
+    def render(self, markdown: str) -> list[Body]:
+        return render(markdown)
+
+    async def start(self) -> str:
+        """Also removes a webhook, which would keep updates from being polled; none is lost."""
+        try:
+            with adapter_errors(self._token):
+                await self._prepare()
+        except Throttled as error:
+            raise Unavailable(f"Telegram: {error}") from None
+        return f"@{self._bot.username}"
+
+    async def _prepare(self) -> None:
+        try:
+            await self._bot.initialize()
+        except InvalidToken:  # 401, or 404 for what does not even look like a token
+            raise refused_token() from None
+        await self._bot.delete_webhook(drop_pending_updates=False)
+        if self._commands:
+            await self._bot.set_my_commands(
+                [telegram.BotCommand(spec.name, spec.description) for spec in self._commands]
+            )
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        """Cursors are not needed: Telegram keeps what it has not heard to be committed.
+
+        A failing `receive` is tried again with the same update, later. Misconfigured where the
+        token is revoked meanwhile.
+        """
+        await self._poller.run(receive)
+
+    async def wait_ready(self) -> None:
+        await self._ready.wait()
+
+    async def deliver(self, outgoing: Outgoing) -> str | None:
+        """Follows a group that became a supergroup to its new chat."""
+        with adapter_errors(self._token):
+            match outgoing:
+                case Post():
+                    return await self._post(outgoing)
+                case Edit():
+                    await self._edit(outgoing)
+                case Typing():
+                    await self._typing(outgoing)
+                case Acknowledge():
+                    await self._acknowledge(outgoing)
+                case _:
+                    assert_never(outgoing)
+        return None
+
+    async def close(self) -> None:
+        await self._bot.shutdown()
+
+    async def _post(self, post: Post) -> str:
+        chat, thread = _place(post.conversation)
+        reply = (
+            telegram.ReplyParameters(_message_id(post.reply_to), allow_sending_without_reply=True)
+            if post.reply_to
+            else None
+        )
+        markup = keyboard(post.buttons)
+
+        async def send(to: int | str) -> telegram.Message:
+            return await self._bot.send_message(
+                to,
+                post.body["text"],
+                entities=_entities(post.body, post.plain),
+                link_preview_options=_NO_PREVIEW,
+                message_thread_id=thread,
+                reply_parameters=reply,
+                reply_markup=markup,
+            )
+
+        return str((await _following(chat, send)).message_id)
+
+    async def _edit(self, edit: Edit) -> None:
+        chat, _ = _place(edit.conversation)
+        message_id = _message_id(edit.message_id)
+        markup = keyboard(edit.buttons)
+
+        async def change(to: int | str) -> object:
+            return await self._bot.edit_message_text(
+                edit.body["text"],
+                to,
+                message_id,
+                entities=_entities(edit.body, edit.plain),
+                link_preview_options=_NO_PREVIEW,
+                reply_markup=markup,
+            )
+
+        try:
+            await _following(chat, change)
+        except BadRequest as error:
+            if "message is not modified" not in str(error).lower():
+                raise
+
+    async def _typing(self, typing: Typing) -> None:
+        chat, thread = _place(typing.conversation)
+
+        async def show(to: int | str) -> bool:
+            return await self._bot.send_chat_action(to, ChatAction.TYPING, message_thread_id=thread)
+
+        await _following(chat, show)
+
+    async def _acknowledge(self, acknowledge: Acknowledge) -> None:
+        text = shortened(acknowledge.text, CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH)
+        try:
+            await self._bot.answer_callback_query(
+                acknowledge.handle, text=text or None, show_alert=True if text else None
+            )
+        except BadRequest as error:
+            if "query" not in str(error).lower():
+                raise
+            log.info("a press was acknowledged too late for Telegram: %s", error)
+
+
+async def _following(chat: int | str, call: Callable[[int | str], Awaitable[T]]) -> T:
+    """Call with the chat, or with the one that it has become."""
+    try:
+        return await call(chat)
+    except ChatMigrated as moved:
+        log.info("Telegram's chat %s has become %d", chat, moved.new_chat_id)
+        return await call(moved.new_chat_id)
+
+
+def _place(conversation: Conversation) -> tuple[int | str, int | None]:
+    """Chat and topic for Telegram; a chat may be a public "@name" too."""
+    chat, thread = conversation.chat, conversation.thread
+    try:
+        return chat if chat.startswith("@") else int(chat), int(thread) if thread else None
+    except ValueError:
+        raise Unreachable(f"{conversation.address} is not a chat of Telegram") from None
+
+
+def _message_id(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise Refused(f"{text!r} is not a message of Telegram") from None
+
+
+def _entities(body: Body, plain: bool) -> Sequence[telegram.MessageEntity] | None:
+    formats = body.get("entities")
+    return telegram.MessageEntity.de_list(formats, None) if formats and not plain else None

@@ -1,0 +1,84 @@
+"""python-telegram-bot's errors as the adapter seam's, with the token taken out of every text."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
+
+from adapters.base import (
+    AdapterError,
+    Misconfigured,
+    Refused,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
+
+_GONE = (
+    "bot is not a member",
+    "channel_private",
+    "chat not found",
+    "chat was deactivated",
+    "chat was deleted",
+    "chat_restricted",
+    "chat_write_forbidden",
+    "have no rights to send",
+    "message thread not found",
+    "need administrator rights",
+    "not enough rights to send",
+    "peer_id_invalid",
+    "topic_closed",
+    "topic_deleted",
+    "user is deactivated",
+    "user not found",
+)
+"""Parts of the descriptions with which Telegram refuses the chat and not the message."""
+
+
+def hidden(text: str, token: str) -> str:
+    return text.replace(token, "[token]")
+
+
+@contextmanager
+def adapter_errors(token: str) -> Iterator[None]:
+    """Raise an AdapterError for every error of the library.
+
+    The original stays out of the traceback: its text may show the token.
+    """
+    try:
+        yield
+    except TelegramError as error:
+        raise adapter_error(error, token) from None
+
+
+def adapter_error(error: TelegramError, token: str) -> AdapterError:
+    text = hidden(str(error), token)
+    match error:
+        case RetryAfter():
+            return Throttled(seconds(error))
+        case InvalidToken() if is_unauthorized(error):
+            return refused_token()
+        case Forbidden():
+            return Unreachable(text)
+        case BadRequest():
+            lower = text.lower()
+            return Unreachable(text) if any(part in lower for part in _GONE) else Refused(text)
+        case _:
+            return Unavailable(f"Telegram: {text}")
+
+
+def refused_token() -> Misconfigured:
+    return Misconfigured(
+        "Telegram refused the token: check [telegram] token (and base_url, where it is set)"
+    )
+
+
+def is_unauthorized(error: InvalidToken) -> bool:
+    """The library has one error for 401, a wrong token, and 404, which a proxy may give too."""
+    return "unauthorized" in str(error).lower()
+
+
+def seconds(error: RetryAfter) -> float:
+    wait = error.retry_after
+    return wait.total_seconds() if isinstance(wait, timedelta) else float(wait)

@@ -1,0 +1,184 @@
+"""What comes from Telegram, in Bough's words: `telegram.Update` → `Update`. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import telegram
+from telegram.constants import ChatType, MessageEntityType
+
+from adapters.events import Conversation, Message, Press, Update, User, clean
+from adapters.telegram import utf16
+
+PLATFORM = "telegram"
+
+_ATTACHMENTS = (
+    "animation",
+    "audio",
+    "checklist",
+    "contact",
+    "dice",
+    "document",
+    "game",
+    "location",
+    "paid_media",
+    "photo",
+    "poll",
+    "sticker",
+    "story",
+    "venue",
+    "video",
+    "video_note",
+    "voice",
+)
+# What Telegram sends along for clients that do not know the newer kind.
+_SHADOWED = {"animation": "document", "venue": "location"}
+
+
+def normalize(update: telegram.Update, me: telegram.User) -> Update | None:
+    """A message to the bot or a press; None for everything else.
+
+    In private every message is for the bot `me`; in a group the ones that mention it, reply to it
+    or are a command that is not another bot's. Channels, edits, service messages, other bots and
+    people who write in the name of a chat are left out.
+    """
+    if update.message is not None:
+        return _message(update.message, me)
+    if update.callback_query is not None:
+        return _press(update.callback_query)
+    return None
+
+
+def _message(message: telegram.Message, me: telegram.User) -> Message | None:
+    person = message.from_user
+    if person is None or person.is_bot or message.sender_chat is not None:
+        return None
+    attachments = _attachments(message)
+    text = message.text or message.caption or ""
+    if not text and not attachments:
+        return None
+    private = message.chat.type == ChatType.PRIVATE
+    call = _call(text, message.entities or message.caption_entities, me)
+    if not private and not _addressed(message, call, me):
+        return None
+    return Message(
+        key=f"{PLATFORM}:{message.chat.id}:{message.message_id}",
+        conversation=_conversation(message),
+        user=_user(person),
+        text=clean(call.text),
+        message_id=str(message.message_id),
+        private=private,
+        quoted=clean(_quoted(message, me)),
+        attachments=attachments,
+    )
+
+
+def _press(query: telegram.CallbackQuery) -> Press | None:
+    if query.message is None or query.data is None or query.from_user.is_bot:
+        return None
+    return Press(
+        key=f"{PLATFORM}:press:{query.id}",
+        conversation=_conversation(query.message),
+        user=_user(query.from_user),
+        token=clean(query.data),
+        message_id=str(query.message.message_id),
+        handle=query.id,
+    )
+
+
+def _user(person: telegram.User) -> User:
+    return User(PLATFORM, str(person.id), clean(person.full_name))
+
+
+def _conversation(message: telegram.MaybeInaccessibleMessage) -> Conversation:
+    """The chat, or the forum topic. An old message that is inaccessible does not say its topic."""
+    thread = ""
+    # Replies outside of forums have a message_thread_id too.
+    if isinstance(message, telegram.Message) and message.is_topic_message:
+        thread = str(message.message_thread_id or "")
+    return Conversation(PLATFORM, str(message.chat.id), thread)
+
+
+def _attachments(message: telegram.Message) -> tuple[str, ...]:
+    kinds = [kind for kind in _ATTACHMENTS if getattr(message, kind)]
+    shadowed = {_SHADOWED.get(kind) for kind in kinds}
+    return tuple(kind for kind in kinds if kind not in shadowed)
+
+
+def _quoted(message: telegram.Message, me: telegram.User) -> str:
+    """What the message replies to. Of the bot's own words, only what the person marked."""
+    reply, quote = message.reply_to_message, message.quote
+    own = reply is not None and _is_from(reply, me)
+    if quote is not None and (quote.is_manual or not own):
+        return quote.text
+    if reply is None or own:
+        return ""
+    return reply.text or reply.caption or ""
+
+
+def _is_from(message: telegram.Message, me: telegram.User) -> bool:
+    return message.from_user is not None and message.from_user.id == me.id
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How a text calls the bot."""
+
+    text: str
+    """Without the bot's name."""
+    mentioned: bool = False
+    command: bool = False
+    """A command that is not another bot's."""
+    other: bool = False
+    """A command that is another bot's."""
+
+
+def _call(text: str, entities: Sequence[telegram.MessageEntity], me: telegram.User) -> _Call:
+    table = utf16.offsets(text)
+    name = f"@{me.username}".casefold()
+    mentioned = command = other = False
+    cuts: list[tuple[int, int]] = []
+    for entity in entities:
+        start = utf16.index(table, entity.offset)
+        end = utf16.index(table, entity.offset + entity.length)
+        words = text[start:end]
+        match entity.type:
+            case MessageEntityType.MENTION if words.casefold() == name:
+                mentioned = True
+                cuts.append((start, end))
+            case MessageEntityType.TEXT_MENTION if entity.user and entity.user.id == me.id:
+                mentioned = True
+                cuts.append((start, end))
+            case MessageEntityType.BOT_COMMAND:
+                at = words.find("@")
+                own = at < 0 or words[at:].casefold() == name
+                if start == 0:
+                    command, other = own, not own
+                if own and at >= 0:
+                    cuts.append((start + at, end))
+    for start, end in sorted(cuts, reverse=True):
+        text = _without(text, start, end)
+    return _Call(text, mentioned, command, other)
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """The text without a name in it, and without the space or comma that belonged to the name."""
+    before, after = text[:start], text[end:]
+    if not before.strip():
+        return after.lstrip(" ,:").lstrip("\n")
+    if before[-1].isspace():
+        if after.startswith(" "):
+            after = after[1:]
+        elif not after or after[0] in ".?!":
+            before = before.rstrip(" ,\n")
+        else:
+            before = before[:-1]
+    return before + after
+
+
+def _addressed(message: telegram.Message, call: _Call, me: telegram.User) -> bool:
+    if message.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP) or call.other:
+        return False
+    reply = message.reply_to_message
+    # In a topic, every message replies to the one that made the topic.
+    replied = reply is not None and _is_from(reply, me) and reply.forum_topic_created is None
+    return call.mentioned or call.command or replied

@@ -1,0 +1,157 @@
+"""The getUpdates loop: an update is confirmed to Telegram only after it was committed."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import telegram
+from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
+from telegram.request import BaseRequest, HTTPXRequest
+
+from adapters.base import Receive
+from adapters.events import Update
+from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
+from adapters.telegram.normalize import normalize
+
+log = logging.getLogger(__name__)
+
+_UPDATES = ("message", "callback_query")
+_FIRST_DELAY = 0.25
+_LONGEST_DELAY = 30.0
+
+
+class PollingRequest(HTTPXRequest):
+    """Requests of the loop: one update that cannot be read does not take its batch with it.
+
+    The library parses a whole batch or nothing, and would be given the same batch for ever.
+    """
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> Any:
+        """The answer, in which an update that the library cannot read is left empty."""
+        answer: Any = BaseRequest.parse_json_payload(payload)
+        match answer:
+            case {"ok": False}:
+                return answer
+            case {"result": list(updates)}:
+                return {**answer, "result": [_readable(update) for update in updates]}
+            case _:
+                raise TelegramError("Invalid server response")
+
+
+def _readable(update: Any) -> Any:
+    if not (isinstance(update, dict) and isinstance(update.get("update_id"), int)):
+        raise TelegramError("Invalid server response")
+    try:
+        telegram.Update.de_json(update, None)
+    except Exception:
+        number = update["update_id"]
+        log.exception("Telegram's update %s cannot be read; it is skipped", number)
+        return {"update_id": number}
+    return update
+
+
+class Outage:
+    """Failures in a row: what the log has heard of already, and how long to wait now.
+
+    `end` is what the log says when it is over.
+    """
+
+    def __init__(self, end: str) -> None:
+        self._end = end
+        self._failures = 0
+        self._heard = ""
+
+    def is_news(self, what: str) -> bool:
+        news = what != self._heard
+        self._heard = what
+        return news
+
+    def delay(self) -> float:
+        """Seconds to wait after one more failure."""
+        self._failures += 1
+        return min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** min(self._failures - 1, 10))
+
+    def over(self) -> None:
+        if self._failures:
+            log.info("%s, after %d failures", self._end, self._failures)
+        self._failures = 0
+        self._heard = ""
+
+
+class Poller:
+    """Reads updates for one bot. `timeout` is how long Telegram may hold a request, in seconds."""
+
+    def __init__(
+        self, bot: telegram.Bot, token: str, timeout: int, ready: Callable[[], object]
+    ) -> None:
+        self._bot = bot
+        self._token = token
+        self._timeout = timeout
+        self._ready = ready
+        self._offset: int | None = None
+        self._unheard = Outage("Telegram's updates arrive again")
+        self._uncommitted = Outage("updates are committed again")
+
+    async def run(self, receive: Receive) -> None:
+        """Until cancelled. Misconfigured where the token is no longer good."""
+        hold = 0  # The first request answers at once, so that being ready is known soon.
+        while True:
+            updates = await self._fetch(hold)
+            if updates is None:
+                continue
+            self._ready()
+            hold = self._timeout
+            if updates:
+                await self._commit(updates, receive)
+            else:
+                # All below the offset is confirmed now. Telegram may start again with lower ids
+                # after a quiet week, and would take an old offset for their confirmation.
+                self._offset = None
+
+    async def _fetch(self, hold: int) -> tuple[telegram.Update, ...] | None:
+        """The next updates; None after a failure, when it is time to try again."""
+        try:
+            updates = await self._bot.get_updates(
+                offset=self._offset, timeout=hold, allowed_updates=_UPDATES
+            )
+        except InvalidToken as error:
+            if is_unauthorized(error):
+                raise refused_token() from None
+            await self._wait("there is no Bot API at base_url", error)
+        except RetryAfter as error:
+            await self._wait("Telegram asks to poll more slowly", error, seconds(error))
+        except Conflict as error:
+            await self._wait("another program, or a webhook, takes this bot's updates", error)
+        except TelegramError as error:
+            await self._wait("no updates from Telegram", error)
+        else:
+            self._unheard.over()
+            return updates
+        return None
+
+    async def _wait(self, what: str, error: TelegramError, least: float = 0.0) -> None:
+        if self._unheard.is_news(what):
+            log.warning("%s: %s; trying on", what, hidden(str(error), self._token))
+        await asyncio.sleep(max(least, self._unheard.delay()))
+
+    async def _commit(self, updates: tuple[telegram.Update, ...], receive: Receive) -> None:
+        for update in updates:
+            if (arrived := self._normalized(update)) is not None:
+                try:
+                    await receive(arrived)
+                except Exception:
+                    if self._uncommitted.is_news("commit"):
+                        log.exception("updates cannot be committed; trying on")
+                    await asyncio.sleep(self._uncommitted.delay())
+                    return
+                self._uncommitted.over()
+            self._offset = update.update_id + 1
+
+    def _normalized(self, update: telegram.Update) -> Update | None:
+        try:
+            return normalize(update, self._bot.bot)
+        except Exception:
+            log.exception("Telegram's update %d cannot be taken in", update.update_id)
+            return None

@@ -1,0 +1,76 @@
+"""What goes to Telegram: Markdown → message bodies, buttons → a keyboard. Pure.
+
+A body is {"text", "entities"}: the text is never parsed by Telegram, the formats stand beside it.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+from telegram.constants import InlineKeyboardMarkupLimit, MessageLimit
+
+from adapters.base import Body, Button, Refused
+from adapters.events import clean
+from adapters.telegram import utf16
+from adapters.telegram.markdown import convert
+from adapters.telegram.rich import Rich, split
+
+log = logging.getLogger(__name__)
+
+_LABEL = 64
+"""UTF-16 units of a button's label; more does not fit on a phone."""
+_STYLES = {"primary": "primary", "danger": "danger"}
+
+
+def render(markdown: str) -> list[Body]:
+    """Bodies of at most 4096 UTF-16 units and 100 entities each; none for blank text.
+
+    Never raises: Markdown that cannot be converted is shown as it is written.
+    """
+    source = clean(markdown)
+    if not source.strip():
+        return []
+    rich = _formatted(source)
+    # Markup around nothing ("# ", "&nbsp;") has nothing to show but itself.
+    return _bodies(rich) or _bodies(Rich(source))
+
+
+def keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
+    """One button a row; None for no buttons. Refused for more than Telegram takes (100)."""
+    if not buttons:
+        return None
+    if len(buttons) > InlineKeyboardMarkupLimit.TOTAL_BUTTON_NUMBER:
+        raise Refused(f"{len(buttons)} buttons are more than the 100 that Telegram takes")
+    return InlineKeyboardMarkup([[_button(button)] for button in buttons])
+
+
+def _formatted(source: str) -> Rich:
+    try:
+        return convert(source)
+    except BaseException as error:
+        # A panic of the parser, which is written in Rust, is not an Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        log.exception("Markdown of %d characters was not converted; sent as it is", len(source))
+        return Rich(source)
+
+
+def _bodies(rich: Rich) -> list[Body]:
+    pieces = split(rich, MessageLimit.MAX_TEXT_LENGTH, MessageLimit.MESSAGE_ENTITIES)
+    return [{"text": piece.text, "entities": piece.entities} for piece in pieces]
+
+
+def _button(button: Button) -> InlineKeyboardButton:
+    label = " ".join(clean(button.label).split())
+    return InlineKeyboardButton(
+        shortened(label, _LABEL) or "…",
+        callback_data=button.token,
+        style=_STYLES.get(button.style),
+    )
+
+
+def shortened(text: str, units: int) -> str:
+    """The text within this many UTF-16 units; an ellipsis shows where it was cut."""
+    if utf16.length(text) <= units:
+        return text
+    return utf16.prefix(text, units - 1).rstrip() + "…"

@@ -1,0 +1,169 @@
+"""The methods of the Bot API that the stand-in has, on a world of chats."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tests.stand_ins.telegram_checks import (
+    ApiError,
+    Json,
+    bad_request,
+    check_keyboard,
+    checked_text,
+)
+from tests.stand_ins.telegram_world import STALE, Chat, World
+
+Method = Callable[[Json], Awaitable[Any]]
+
+
+class Methods:
+    def __init__(self, world: World, wait_change: Callable[[], Awaitable[None]]) -> None:
+        self._world = world
+        self._wait_change = wait_change
+        self._poll: object | None = None
+        self.webhook = ""
+        self.commands: list[Json] = []
+        self.answers: list[Json] = []
+        """What presses were answered with, in order."""
+        self.table: dict[str, Method] = {
+            "answerCallbackQuery": self._answer_callback_query,
+            "deleteWebhook": self._delete_webhook,
+            "editMessageText": self._edit_message_text,
+            "getMe": self._get_me,
+            "getUpdates": self._get_updates,
+            "sendChatAction": self._send_chat_action,
+            "sendMessage": self._send_message,
+            "setMyCommands": self._set_my_commands,
+        }
+
+    async def _get_me(self, params: Json) -> Json:
+        return self._world.me
+
+    async def _get_updates(self, params: Json) -> list[Json]:
+        """Held until there is something, as long as `timeout` says. A newer call ends an older."""
+        if self.webhook:
+            raise ApiError(
+                409,
+                "Conflict: can't use getUpdates method while webhook is active; "
+                "use deleteWebhook to delete the webhook first",
+            )
+        if "allowed_updates" in params:
+            self._world.allowed = params["allowed_updates"]
+        if offset := params.get("offset"):
+            self._world.confirm(offset)
+        poll = self._poll = object()
+        self._world.changed()
+        try:
+            async with asyncio.timeout(params.get("timeout", 0)):
+                while self._poll is poll and not self._world.pending:
+                    await self._wait_change()
+        except TimeoutError:
+            return []
+        if self._poll is not poll:
+            raise ApiError(
+                409,
+                "Conflict: terminated by other getUpdates request; "
+                "make sure that only one bot instance is running",
+            )
+        return self._world.pending[: params.get("limit", 100)]
+
+    def release(self) -> None:
+        """End a held getUpdates."""
+        self._poll = None
+        self._world.changed()
+
+    async def _delete_webhook(self, params: Json) -> bool:
+        self.webhook = ""
+        if params.get("drop_pending_updates"):
+            self._world.forget()
+        return True
+
+    async def _set_my_commands(self, params: Json) -> bool:
+        for command in params.get("commands", []):
+            name, words = command.get("command", ""), command.get("description", "")
+            if not (1 <= len(name) <= 32 and name == name.lower() and name.isidentifier()):
+                raise bad_request("BOT_COMMAND_INVALID")
+            if not 1 <= len(words) <= 256:
+                raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+        self.commands = params.get("commands", [])
+        return True
+
+    async def _send_message(self, params: Json) -> Json:
+        chat = self._open_chat(params)
+        text, entities = checked_text(params.get("text"), params.get("entities", []))
+        check_keyboard(params.get("reply_markup"))
+        message = self._world.message(
+            chat,
+            self._world.me,
+            params.get("message_thread_id"),
+            text=text,
+            entities=entities or None,
+            link_preview_options=params.get("link_preview_options"),
+            reply_to_message=self._reply(chat, params.get("reply_parameters")),
+            reply_markup=params.get("reply_markup"),
+        )
+        return message
+
+    def _reply(self, chat: Chat, wanted: Json | None) -> Json | None:
+        if wanted is None:
+            return None
+        if wanted["message_id"] in chat.messages:
+            return self._world.replied(chat, wanted["message_id"])
+        if wanted.get("allow_sending_without_reply"):
+            return None
+        raise bad_request("message to be replied not found")
+
+    async def _edit_message_text(self, params: Json) -> Json:
+        chat = self._open_chat(params)
+        message = chat.messages.get(params.get("message_id", 0))
+        if message is None:
+            raise bad_request("message to edit not found")
+        if message["from"]["id"] != self._world.me["id"]:
+            raise bad_request("message can't be edited")
+        text, entities = checked_text(params.get("text"), params.get("entities", []))
+        check_keyboard(params.get("reply_markup"))
+        wanted = {"text": text, "entities": entities, "reply_markup": params.get("reply_markup")}
+        changed = {name: value for name, value in wanted.items() if value}
+        if changed == {name: message[name] for name in wanted if name in message}:
+            raise bad_request(
+                "message is not modified: specified new message content and reply markup are "
+                "exactly the same as a current content and reply markup of the message"
+            )
+        for name in wanted:
+            message.pop(name, None)
+        message.update(changed, edit_date=int(self._world.clock()))
+        return message
+
+    async def _send_chat_action(self, params: Json) -> bool:
+        self._open_chat(params)
+        return True
+
+    async def _answer_callback_query(self, params: Json) -> bool:
+        query = self._world.queries.get(params.get("callback_query_id", ""))
+        if query is None or self._world.clock() - query.asked >= STALE:
+            raise bad_request(
+                "query is too old and response timeout expired or query ID is invalid"
+            )
+        if len(params.get("text", "")) > 200:
+            raise bad_request("MESSAGE_TOO_LONG")
+        query.answered = True
+        self.answers.append(params)
+        return True
+
+    def _open_chat(self, params: Json) -> Chat:
+        """The chat of the parameters, if it takes the bot's messages."""
+        chat = self._world.chats.get(params.get("chat_id", 0))
+        if chat is None:
+            raise bad_request("chat not found")
+        if chat.moved_to is not None:
+            raise ApiError(
+                400,
+                "Bad Request: group chat was upgraded to a supergroup chat",
+                migrate_to_chat_id=chat.moved_to,
+            )
+        if chat.blocked:
+            raise ApiError(403, f"Forbidden: {chat.blocked}")
+        thread = params.get("message_thread_id")
+        if thread is not None and thread not in chat.topics:
+            raise bad_request("message thread not found")
+        return chat
