@@ -9,8 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from storage.context import context
-
 from agent.journal import Alongside, Journal
 from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall
 from agent.tail import (
@@ -33,6 +31,7 @@ from agent.tools.registry import (
     run_call,
     schemas,
 )
+from storage.context import context
 from storage.entries import Draft, Entry, Json, Kind, message, record
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,6 @@ import signal
 import sys
 from pathlib import Path
 
-from storage.lock import hold_lock
-
 from adapters.base import AdapterError, Misconfigured
 from adapters.terminal.adapter import TerminalAdapter
 from gateway.app import bootstrap
@@ -17,6 +15,7 @@ from gateway.demo import tour
 from gateway.doctor import examine
 from gateway.errors import ConfigError
 from storage.errors import StoreUnavailable
+from storage.lock import hold_lock
 
 log = logging.getLogger(__name__)
 

@@ -7,18 +7,21 @@ message that was under way.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import Conversation
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow
+from storage.errors import StoreError
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
+FAULTS_TAKEN = 3
 
 
 class Delivery:
@@ -68,15 +71,24 @@ class Delivery:
         del self._queues[address]
 
     async def _send(self, row: OutboxRow) -> None:
+        try:
+            message_id = await self._deliver(row)
+        except PutAside as error:
+            await self._record(partial(_put_aside, row=row, why=str(error)))
+        else:
+            await self._record(lambda tx: tx.outbox.sent(row.id, message_id))
+
+    async def _deliver(self, row: OutboxRow) -> str | None:
+        """Send until the platform has it; its id for it. PutAside when it never will."""
         adapter = self._adapters[Conversation.parse(row.address).platform]
         edited = await self._edited(row)
-        pause, plain = FIRST_PAUSE, False
+        pause, plain, faults = FIRST_PAUSE, False, 0
         while True:
             message = outgoing(row, edited, plain=plain)
             if message is None:
-                return await self._give_up(row, "the message it changes was never sent")
+                raise PutAside("the message it changes was never sent")
             try:
-                await self._record(row, await adapter.deliver(message))
+                return await adapter.deliver(message)
             except Throttled as error:
                 log.info("%s: %s", row.address, error)
                 await asyncio.sleep(error.retry_after)
@@ -86,16 +98,18 @@ class Delivery:
                 pause = min(pause * 2, LONGEST_PAUSE)
             except Refused as error:
                 if plain:
-                    return await self._give_up(row, str(error))
+                    raise PutAside(str(error)) from error
                 log.warning("%s: refused (%s); again without markup", row.address, error)
                 plain = True
             except Unreachable as error:
-                return await self._give_up(row, str(error))
-            else:
-                return None
-
-    async def _record(self, row: OutboxRow, message_id: str | None) -> None:
-        await self._store.run(lambda tx: tx.outbox.sent(row.id, message_id))
+                raise PutAside(str(error)) from error
+            except Exception as error:
+                # A fault of ours or of a library: one message must not stop all the others.
+                log.exception("%s: sending failed", row.address)
+                faults += 1
+                if faults == FAULTS_TAKEN:
+                    raise PutAside(repr(error)) from error
+                await asyncio.sleep(pause)
 
     async def _edited(self, row: OutboxRow) -> OutboxRow | None:
         """The row that an edit changes. It went out before: conversations are sent in order."""
@@ -104,11 +118,22 @@ class Delivery:
             return None
         return await self._store.read(lambda tx: tx.outbox.get(edits))
 
-    async def _give_up(self, row: OutboxRow, why: str) -> None:
-        log.error("a message for %s is put aside: %s", row.address, why)
+    async def _record(self, work: Callable[[Transaction], None]) -> None:
+        """Note what became of a row, however long the store takes: a row that was sent and is not
+        on record would be sent again."""
+        while True:
+            try:
+                return await self._store.run(work)
+            except StoreError:
+                log.exception("a delivery could not be recorded; again in %g s", LONGEST_PAUSE)
+                await asyncio.sleep(LONGEST_PAUSE)
 
-        def work(tx: Transaction) -> None:
-            tx.outbox.failed(row.id, why)
-            tx.directory.audit("undelivered", "", {"outbox": row.id, "why": why})
 
-        await self._store.run(work)
+class PutAside(Exception):
+    """A message will never be taken. The text says why."""
+
+
+def _put_aside(tx: Transaction, row: OutboxRow, why: str) -> None:
+    log.error("a message for %s is put aside: %s", row.address, why)
+    tx.outbox.failed(row.id, why)
+    tx.directory.audit("undelivered", "", {"outbox": row.id, "why": why})

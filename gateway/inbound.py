@@ -24,7 +24,8 @@ def message_draft(row: InboxRow) -> Draft:
         parts.append(payload["text"])
     text = "\n\n".join(parts)
     if not payload["private"]:
-        text = f"{payload['user']['name']}: {text}"
+        name = " ".join(payload["user"]["name"].split())
+        text = f"{name}: {text}"
     return Draft(Kind.MESSAGE, message("user", text), author=author_of(row))
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import assert_never
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from adapters.base import Acknowledge, Adapter, AdapterError
 from adapters.events import Message, Press, Update
@@ -63,7 +63,15 @@ class Router:
             if row.session is not None:
                 self.turns.lanes.wake(row.session)
             elif row.id not in self._handling:
-                await self._command(_MESSAGE.validate_python(row.payload), row)
+                await self._again(row)
+
+    async def _again(self, row: InboxRow) -> None:
+        try:
+            message = _MESSAGE.validate_python(row.payload)
+        except ValidationError:
+            log.exception("inbox row %s cannot be read; it is left as it is", row.id)
+            return
+        await self._command(message, row)
 
     async def close(self) -> None:
         """Let acknowledgements end."""
@@ -114,10 +122,7 @@ class Router:
             self.turns.arrived(session, message.user.identity, private=message.private)
 
     async def _command(self, message: Message, row: InboxRow) -> None:
-        parsed = parse_command(message.text)
-        if parsed is None:
-            raise ValueError(f"inbox row {row.id} is no command and has no session")
-        name, argument = parsed
+        name, argument = parse_command(message.text) or ("", "")
         address = message.conversation.address
         self._handling.add(row.id)
         try:
@@ -132,8 +137,16 @@ class Router:
             await self.store.run(carry_out)
         except StoreError:
             log.exception("/%s in %s failed; it is tried again by the sweep", name, address)
+        except Exception:
+            # A fault of ours must neither lose the command in silence nor be tried for ever.
+            log.exception("/%s in %s failed", name, address)
+            await self.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
+
+    def _apologise(self, tx: Transaction, message: Message, row: InboxRow) -> None:
+        self._say(tx, message, "⚠️ Something went wrong in the bot. Its log says what.")
+        tx.inbox.finish([row.id])
 
     async def _stranger(self, message: Message) -> None:
         """Somebody unknown: they are told once, in private, who they are to us. Nothing starts."""

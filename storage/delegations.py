@@ -22,7 +22,7 @@ class Delegation:
     """The conversation that asked, and that gets the answer."""
     goal: str
     state: str
-    """"running", "waiting", or a final status: completed, failed, interrupted, timeout, rejected."""
+    """"running", "waiting", or how it ended: completed, failed, interrupted, rejected."""
     tier: str
     """Who works on it now or ended it: worker, overseer, human."""
     model: str

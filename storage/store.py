@@ -237,4 +237,9 @@ class Store(Protocol):
 
     async def read(self, work: Callable[[Transaction], T]) -> T: ...
 
+    def watch_outbox(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called, on the event loop, after every commit of `run` that put
+        something into the outbox, whether or not the caller still waits."""
+        ...
+
     async def close(self) -> None: ...

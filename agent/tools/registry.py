@@ -5,7 +5,7 @@ says what was wrong, and the turn goes on.
 """
 
 import json
-import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -16,7 +16,7 @@ from agent.errors import ToolError
 from agent.model import ToolCall
 from storage.entries import Json
 
-log = logging.getLogger(__name__)
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -87,12 +87,25 @@ def schemas(tools: Tools) -> list[Json]:
 def parse_arguments(text: str) -> Json:
     """A call's arguments as an object; ToolError where they are none."""
     try:
-        arguments = json.loads(text or "{}")
+        arguments = _storable(json.loads(text or "{}"))
     except (ValueError, RecursionError) as error:
         raise ToolError(f"the arguments are not valid JSON ({error}); nothing was done") from None
     if not isinstance(arguments, dict):
         raise ToolError("the arguments must be a JSON object; nothing was done")
     return arguments
+
+
+def _storable(value: Any) -> Any:
+    """A JSON value whose texts every database and encoder takes."""
+    match value:
+        case str():
+            return UNSTORABLE.sub("\ufffd", value)
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {UNSTORABLE.sub("\ufffd", key): _storable(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def validate(model: type[B], arguments: Mapping[str, Any]) -> B:

@@ -44,12 +44,12 @@ class Gateway:
     async def hears(self, text: str, *, chat: str = "1", count: int = 1) -> Shown:
         """The newest message of a chat that holds a text, once there are so many."""
 
-        def found(shown: list[Shown]) -> bool:
-            return len([s for s in shown if text in s.text and s.conversation.chat == chat]) >= count
+        def holding(shown: list[Shown]) -> list[Shown]:
+            return [s for s in shown if text in s.text and s.conversation.chat == chat]
 
         async with asyncio.timeout(PATIENCE):
-            shown = await self.chat.wait_for(found)
-        return [s for s in shown if text in s.text and s.conversation.chat == chat][-1]
+            shown = await self.chat.wait_for(lambda shown: len(holding(shown)) >= count)
+        return holding(shown)[-1]
 
     async def settled(self) -> None:
         """Nothing runs and nothing is to be sent."""

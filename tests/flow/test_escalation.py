@@ -63,7 +63,8 @@ async def ask(g: Gateway) -> dict[str, Any]:
 
 
 async def test_a_worker_that_matches_gives_the_result(store: Store) -> None:
-    rules = [delegate(), report(1, "ok", "toggle is there", checks={"toggle visible": True}), ANSWER]
+    good = report(1, "ok", "toggle is there", checks={"toggle visible": True})
+    rules = [delegate(), good, ANSWER]
     async with gateway(rules, store=store) as g:
         result = await ask(g)
         assert (result["status"], result["branch"]) == ("completed", "ok")

@@ -25,9 +25,9 @@ def code_of(messages: list[str]) -> list[str]:
 
 
 def significant(text: str) -> str:
-    """Every character that shows, without fences and their languages."""
-    without = re.sub(r"(`{3,}|~{3,})(py|rust)\b", "", text.replace("\u200b", ""))
-    return "".join(c for c in without if not c.isspace() and c not in "`~")
+    """Every character that shows, but for backticks, tildes and the names of languages."""
+    visible = "".join(c for c in text if not c.isspace() and c not in "`~\u200b")
+    return re.sub("py|rust", "", visible)
 
 
 def test_a_short_text_stays_as_it_is() -> None:
@@ -115,7 +115,7 @@ def test_stray_backticks_do_not_open_a_block() -> None:
 
 
 def test_what_is_not_a_language_stays_as_a_line() -> None:
-    assert shown("```see the docs, please\nx\n```") == ["```see\nthe docs, please\nx\n```"]
+    assert shown("```see the docs, please\nx\n```") == ["```\nsee the docs, please\nx\n```"]
     assert shown("```{r echo=1}\nx\n```") == ["```\n{r echo=1}\nx\n```"]
 
 

@@ -1,0 +1,170 @@
+"""What a model gets to see of a path: pure, and the same for the same path for ever.
+
+A provider refuses a conversation in which a tool call is not directly followed by its result. Here
+every call gets exactly one: the real one, where it came before anything else was said, or a
+synthetic one. What comes later is told as a user message, where it stands, because what a model
+has seen must not change afterwards.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from storage.entries import Entry, Json, Kind
+from storage.tree import from_first_kept
+
+WAITING = "No result yet: waiting for a decision. It will be told in a later message."
+INTERRUPTED = "No result: interrupted, outcome unknown."
+
+_SENT_KEYS = ("role", "content", "tool_call_id", "name")
+_REPLAYED_KEYS = ("thinking_blocks", "reasoning_content", "provider_specific_fields")
+
+
+def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
+    """The path as messages in OpenAI's chat shape, without a system message.
+
+    `path` may be whole or begin at the first kept entry of its newest compaction. An assistant
+    message that `model` itself wrote gets back what only that model understands (thinking blocks,
+    signatures).
+
+    Of calls that share an id within one assistant message only the first is sent; a second result
+    for the id is then told as a user message, like any result that has no call.
+    """
+    visible = from_first_kept(path)
+    compaction = next((e for e in reversed(visible) if e.kind is Kind.COMPACTION), None)
+    messages: list[Json] = []
+    if compaction is not None:
+        messages.append(_summary("the conversation so far", compaction))
+    group: _Group | None = None
+    for entry in visible:
+        if group is not None:
+            if group.takes(entry):
+                continue
+            messages += group.messages()
+            group = None
+        match entry.kind:
+            case Kind.MESSAGE if calls := _calls(entry, model):
+                group = _Group(entry.id, _message(entry, model) | {"tool_calls": calls})
+            case Kind.MESSAGE if entry.body.get("role") == "tool":
+                messages.append(_late_result(entry))
+            case Kind.MESSAGE:
+                messages.append(_message(entry, model))
+            case Kind.BRANCH_SUMMARY:
+                messages.append(_summary("a branch that was left", entry))
+            case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
+                pass
+    if group is not None:
+        messages += group.messages()
+    return messages
+
+
+@dataclass(slots=True)
+class _Group:
+    """An assistant message with calls, and what belongs to it: it is open for tool entries, and
+    ends with anything else that is not a label or a record."""
+
+    id: int
+    """The assistant entry. Where a result says whose it is (`call_entry`), it must be this one's:
+    providers use the same call id more than once."""
+    message: Json
+    results: dict[str, Json] = field(default_factory=dict)
+    """By call id."""
+    suspended: dict[str, str] = field(default_factory=dict)
+    """Call id → what the model is told while a person decides."""
+    late: list[Json] = field(default_factory=list)
+    """Tool entries that are no call's first result: told after the group, which must not be
+    broken."""
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether the entry belongs to this group; then it is in."""
+        match entry.kind:
+            case Kind.LABEL:
+                return True
+            case Kind.RECORD:
+                if entry.body.get("record") == "suspended" and self._owns(entry):
+                    told = _text(entry.body.get("result"))
+                    id_ = _text(entry.body.get("tool_call_id"))
+                    self.suspended[id_] = f"{WAITING}\n{told}".strip()
+                return True
+            case Kind.MESSAGE if entry.body.get("role") == "tool":
+                self._take_result(entry)
+                return True
+            case _:
+                return False
+
+    def messages(self) -> Iterable[Json]:
+        yield self.message
+        for id_ in self._call_ids():
+            content = self.suspended.get(id_, INTERRUPTED)
+            synthetic: Json = {"role": "tool", "tool_call_id": id_, "content": content}
+            yield self.results.get(id_, synthetic)
+        yield from self.late
+
+    def _take_result(self, entry: Entry) -> None:
+        id_ = _text(entry.body.get("tool_call_id"))
+        if self._owns(entry) and id_ in self._call_ids() and id_ not in self.results:
+            self.results[id_] = _message(entry, None)
+        else:
+            self.late.append(_late_result(entry))
+
+    def _owns(self, entry: Entry) -> bool:
+        return entry.body.get("call_entry") in (None, self.id)
+
+    def _call_ids(self) -> list[str]:
+        return [call["id"] for call in self.message["tool_calls"]]
+
+
+def _message(entry: Entry, model: str | None) -> Json:
+    message: Json = {key: entry.body[key] for key in _SENT_KEYS if key in entry.body}
+    if message.get("content") is None:
+        message["content"] = None if entry.body.get("tool_calls") else ""
+    return message | _replayed(_raw(entry, model))
+
+
+def _calls(entry: Entry, model: str | None) -> list[Json]:
+    """The calls of an assistant message, the first one of each id."""
+    if entry.body.get("role") != "assistant":
+        return []
+    raw = {call.get("id"): call for call in _raw(entry, model).get("tool_calls") or ()}
+    calls: dict[str, Json] = {}
+    for call in entry.body.get("tool_calls") or ():
+        id_ = _text(call.get("id"))
+        calls.setdefault(id_, call | {"id": id_} | _replayed(raw.get(id_, {})))
+    return list(calls.values())
+
+
+def _raw(entry: Entry, model: str | None) -> Json:
+    """The provider's own message, where `model` wrote this one."""
+    raw = entry.body.get("raw") if model and entry.body.get("model") == model else None
+    return raw if isinstance(raw, dict) else {}
+
+
+def _replayed(raw: Json) -> Json:
+    return {key: raw[key] for key in _REPLAYED_KEYS if raw.get(key)}
+
+
+def _late_result(entry: Entry) -> Json:
+    names = {"tool": entry.body.get("name"), "call": entry.body.get("tool_call_id")}
+    which = "".join(f' {key}="{_text(value)}"' for key, value in names.items() if value)
+    return {
+        "role": "user",
+        "content": f"<late result{which}>\n{_text(entry.body.get('content'))}\n</late result>",
+    }
+
+
+def _summary(of: str, entry: Entry) -> Json:
+    return {
+        "role": "user",
+        "content": f"<summary of {of}>\n{_text(entry.body.get('summary'))}\n</summary of {of}>",
+    }
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,162 @@
+"""The one place that knows which database it is. So far there is only SQLite.
+
+SQLite, as we use it: WAL, so that readers and the writer do not wait for each other;
+synchronous=FULL, so that what was acknowledged survives a power cut; transactions begun by us, not
+by the driver, because the driver begins them too late and not for reads.
+"""
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, BigInteger, Connection, Engine, Integer, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from storage.errors import NotFound, StoreError, StoreUnavailable
+
+ID = BigInteger().with_variant(Integer, "sqlite")
+"""A 64-bit id. SQLite counts up only columns that are called INTEGER, and those have 64 bits."""
+
+_BUSY_SECONDS = 10.0
+"""How long we wait for another process that writes (a command line beside the gateway)."""
+
+_CACHE_KIB = 16 * 1024
+"""Of pages, for each connection: a path of ten thousand entries fits."""
+
+READERS = 2
+"""Threads that read, each on a connection of its own."""
+
+
+def parse_url(text: str) -> URL:
+    """StoreUnavailable where it is not the URL of a database file we can use."""
+    try:
+        url = make_url(text)
+        backend = url.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError) as error:
+        raise StoreUnavailable(
+            "[storage] url is not a database URL; write it like sqlite:///bough.db"
+        ) from error
+    if backend != "sqlite":
+        raise StoreUnavailable(
+            f"[storage] url names {backend}, but only SQLite is there so far; "
+            "write it like sqlite:///bough.db"
+        )
+    if url.database in (None, "", ":memory:"):
+        raise StoreUnavailable(
+            "[storage] url names no file; write it like sqlite:///bough.db, "
+            "or sqlite:////var/lib/bough/bough.db for an absolute path"
+        )
+    return url.set(drivername="sqlite+pysqlite")
+
+
+def database_file(url: URL) -> Path:
+    return Path(str(url.database))
+
+
+def writer_engine(url: URL) -> Engine:
+    """An engine whose transactions hold the lock for writing from their start. Its connections are
+    closed when they are given back."""
+    engine = _engine(url, "BEGIN IMMEDIATE", poolclass=NullPool)
+    event.listen(engine, "connect", _use_wal)
+    return engine
+
+
+def reader_engine(url: URL) -> Engine:
+    """An engine whose transactions see one state of the database and cannot change it."""
+    engine = _engine(url, "BEGIN", poolclass=QueuePool, pool_size=READERS, max_overflow=0)
+    event.listen(engine, "connect", _refuse_writes)
+    return engine
+
+
+def append_only(table: str) -> list[str]:
+    """Statements after which rows of `table` can be neither changed nor removed."""
+    return [
+        f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        for verb in ("UPDATE", "DELETE")
+    ]
+
+
+def store_error(error: DBAPIError, url: URL) -> StoreError:
+    """What the error means, in our words."""
+    detail = str(error.orig)
+    if isinstance(error, IntegrityError):
+        if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_FOREIGNKEY":
+            return NotFound("a row was to refer to something that is not there")
+        return StoreError(f"the database refused it: {detail}")
+    file = database_file(url)
+    return StoreUnavailable(f"{file}: {detail}; {_way_out(error.orig, file)}")
+
+
+def _way_out(error: BaseException | None, file: Path) -> str:
+    # The low byte is the error's family; sqlite3 gives no code for errors of its own.
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_CANTOPEN if not file.parent.is_dir():
+            return f"the folder {file.parent} is not there: create it or set [storage] url"
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return "give this user write access to the file and its folder or set [storage] url"
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return (
+                "the file is damaged or no SQLite database: put a backup in its place or move it "
+                "away and start anew"
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return "another process holds it: stop that one and try again"
+        case sqlite3.SQLITE_FULL:
+            return "free some space on its disk"
+        case sqlite3.SQLITE_IOERR:
+            return "look into the state of its disk"
+        case _:
+            return "check [storage] url"
+
+
+def _engine(url: URL, begin: str, **pool: Any) -> Engine:
+    engine = create_engine(
+        url,
+        **pool,
+        connect_args={
+            "timeout": _BUSY_SECONDS,
+            "isolation_level": None,
+            # A connection is used by one thread at a time, but not always by the same one.
+            "check_same_thread": False,
+        },
+    )
+    event.listen(engine, "connect", _prepare)
+
+    def do_begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    event.listen(engine, "begin", do_begin)
+    return engine
+
+
+def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+
+
+def _use_wal(connection: sqlite3.Connection, _record: Any) -> None:
+    """Switch the file to WAL; where it is already, nothing happens.
+
+    SQLite does not wait for others here, so two processes that start at once on a new file need
+    this loop.
+    """
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+            continue
+        if mode != ("wal",):
+            raise sqlite3.OperationalError("this file system cannot share a WAL between processes")
+        return
+
+
+def _refuse_writes(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.execute("PRAGMA query_only = ON")

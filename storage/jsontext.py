@@ -1,0 +1,20 @@
+"""JSON as the stores keep it."""
+
+import json
+from typing import Any
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON. Readable as it is, unless it holds what UTF-8 cannot say (lone surrogates,
+    which a model may well write): then all of it is escaped, and comes back the same."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def copied(value: Any) -> Any:
+    """What comes back after having been kept."""
+    return json.loads(dumps(value))

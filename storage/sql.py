@@ -1,0 +1,132 @@
+"""The store on a SQL database. See dialect.py for what depends on which one."""
+
+import asyncio
+import importlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import URL, Connection, Engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from storage import dialect
+from storage.errors import StoreUnavailable
+from storage.schema import HEAD
+from storage.sql_boxes import SqlInbox, SqlOutbox
+from storage.sql_delegations import SqlDelegations
+from storage.sql_directory import SqlDirectory
+from storage.sql_questions import SqlQuestions
+from storage.sql_tree import SqlTree
+from storage.sql_writer import Writer
+from storage.store import Transaction
+
+T = TypeVar("T")
+
+
+class SqlTransaction:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self.connection = connection
+        self.now = now
+        self.tree = SqlTree(connection, now)
+        self.inbox = SqlInbox(connection, now)
+        self.outbox = SqlOutbox(connection, now)
+        self.questions = SqlQuestions(connection, now)
+        self.delegations = SqlDelegations(connection, now)
+        self.directory = SqlDirectory(connection, now)
+
+
+class SqlStore:
+    """Belongs to the event loop it was opened in. Get one from `open`."""
+
+    def __init__(self, url: URL, connection: Connection, clock: Callable[[], float]) -> None:
+        self._url = url
+        self._clock = clock
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._listeners: list[Callable[[], None]] = []
+        self._outbox_grew = False  # touched by the writer's thread only
+        self._writer = Writer(connection, self._translate, self._tell_listeners)
+        self._reader_engine = dialect.reader_engine(url)
+        self._readers = ThreadPoolExecutor(dialect.READERS, thread_name_prefix="bough-reader")
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: str, clock: Callable[[], float] = time.time) -> "SqlStore":
+        """Open a database, bring its tables up to date, and check that it can be written.
+
+        `clock` gives Unix seconds. StoreUnavailable where any of that fails. It takes no lock: see
+        lock.py.
+        """
+        connection = await asyncio.to_thread(_connect, url)
+        return cls(dialect.parse_url(url), connection, clock)
+
+    async def run(self, work: Callable[[Transaction], T]) -> T:
+        return await self._writer.run(partial(self._write, work))
+
+    async def read(self, work: Callable[[Transaction], T]) -> T:
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._read, work)
+
+    def watch_outbox(self, listener: Callable[[], None]) -> None:
+        self._listeners.append(listener)
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the database. Closing again does nothing."""
+        self._closed = True
+        await self._writer.close()
+        await asyncio.to_thread(self._readers.shutdown)
+        self._reader_engine.dispose()
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        transaction = SqlTransaction(self._connection, self._clock())
+        result = work(transaction)
+        self._outbox_grew |= transaction.outbox.grew
+        return result
+
+    def _tell_listeners(self) -> None:
+        if self._outbox_grew:
+            self._outbox_grew = False
+            for listener in self._listeners:
+                self._loop.call_soon_threadsafe(listener)
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        try:
+            with self._reader_engine.begin() as connection:
+                return work(SqlTransaction(connection, self._clock()))
+        except DBAPIError as error:
+            raise dialect.store_error(error, self._url) from error
+
+    def _translate(self, error: BaseException) -> BaseException:
+        if not isinstance(error, DBAPIError):
+            return error
+        translated = dialect.store_error(error, self._url)
+        translated.__cause__ = error
+        return translated
+
+
+def _connect(url: str) -> Connection:
+    """The writer's connection to a database that is up to date."""
+    parsed = dialect.parse_url(url)
+    engine = dialect.writer_engine(parsed)
+    try:
+        if _version(engine) != HEAD:
+            # Late, because Alembic takes longer to import than all else here, and is needed only
+            # when the database is new or older than this program.
+            importlib.import_module("storage.migrate").upgrade(url)
+        return engine.connect()
+    except DBAPIError as error:
+        raise dialect.store_error(error, parsed) from error
+
+
+def _version(engine: Engine) -> str | None:
+    """The migration the database is at; None for a new one. Fails where it cannot be written,
+    because the transaction begins with the lock for writing."""
+    with engine.begin() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+        return version

@@ -1,0 +1,136 @@
+"""The one writer of a database: a thread, a connection, and a queue of jobs.
+
+What waits when the writer is free is committed together, because a commit costs a flush to the
+disk however much is in it. Each job of such a group has a savepoint of its own, so that one that
+fails leaves the others alone. Nobody hears of a success before the commit.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from storage.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+_GROUP_LIMIT = 256
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    work: Callable[[], T]
+    future: "asyncio.Future[T]"
+    result: T | None = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Belongs to the event loop it was made in. It closes the connection when it is closed.
+
+    `translate` makes errors of the database into errors of the store. `after_commit` is called in
+    the writer's thread after every group.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        translate: Callable[[BaseException], BaseException],
+        after_commit: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._translate = translate
+        self._after_commit = after_commit
+        self._loop = asyncio.get_running_loop()
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._closed = False
+        # A daemon: an interpreter that ends without close() must not hang, and a commit that is
+        # cut off there was promised to nobody.
+        self._thread = Thread(target=self._write, name="bough-writer", daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Do `work` within a transaction. A caller that is cancelled stops waiting, no more."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed")
+        job: _Job[T] = _Job(work, self._loop.create_future())
+        self._jobs.put(job)
+        return await job.future
+
+    async def close(self) -> None:
+        """Finish what is queued and take no more."""
+        if not self._closed:
+            self._closed = True
+            self._jobs.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _write(self) -> None:
+        with self._connection:
+            while group := self._next_group():
+                self._commit(group)
+                self._after_commit()
+                self._loop.call_soon_threadsafe(_settle, group)
+
+    def _next_group(self) -> list[_Job[Any]]:
+        """Wait for a job and take what else is there; empty after the last one."""
+        group: list[_Job[Any]] = []
+        job = self._jobs.get()
+        while job is not None:
+            group.append(job)
+            if len(group) == _GROUP_LIMIT:
+                break
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+        else:
+            self._jobs.put(None)  # for the next time, when the group is done
+        return group
+
+    def _commit(self, group: list[_Job[Any]]) -> None:
+        try:
+            with self._connection.begin() as transaction:
+                if len(group) == 1:
+                    self._attempt(group[0])
+                    if group[0].error is not None:
+                        transaction.rollback()
+                else:
+                    for job in group:
+                        self._attempt_apart(job)
+        except Exception as error:  # noqa: BLE001 - handed to each caller
+            for job in group:
+                job.error = job.error or self._translate(error)
+
+    def _attempt_apart(self, job: _Job[Any]) -> None:
+        self._connection.exec_driver_sql("SAVEPOINT job")
+        self._attempt(job)
+        if job.error is not None:
+            self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+        self._connection.exec_driver_sql("RELEASE SAVEPOINT job")
+
+    def _attempt(self, job: _Job[Any]) -> None:
+        try:
+            job.result = job.work()
+        except StopIteration as error:
+            job.error = RuntimeError("work raised StopIteration")
+            job.error.__cause__ = error
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            job.error = self._translate(error)
+
+
+def _settle(group: list[_Job[Any]]) -> None:
+    for job in group:
+        if job.future.cancelled():
+            if job.error is not None:
+                log.warning("a job failed after its caller was cancelled", exc_info=job.error)
+        elif job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
