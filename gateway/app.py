@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from adapters.base import Adapter, Unavailable
 from adapters.terminal.adapter import TerminalAdapter
@@ -48,6 +49,8 @@ class App:
     config: Config
     store: Store
     adapters: Mapping[str, Adapter]
+    serving: dict[str, Adapter]
+    """The adapters that have started: only these can send."""
     turns: Turns
     router: Router
     questions: Questions
@@ -90,6 +93,8 @@ class App:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
         log.info("%s: %s", adapter.name, who)
+        self.serving[adapter.name] = adapter
+        self.delivery.notify()
         cursors = await self.store.read(lambda tx: dict(tx.directory.cursors(adapter.name)))
         await adapter.run(self.router.receive, cursors)
 
@@ -118,7 +123,7 @@ class App:
         away = time.time() - alive if alive is not None else 0.0
         platforms = {"terminal"} | ({"telegram"} if away > PRESSES_KEPT else set())
         for platform in sorted(platforms & set(self.adapters)):
-            count = await self.store.run(lambda tx, p=platform: self.questions.repost(tx, p))  # type: ignore[misc]
+            count = await self.store.run(partial(self.questions.repost, platform=platform))
             if count:
                 log.info("%s: %d open questions were posted afresh", platform, count)
 
@@ -188,18 +193,20 @@ async def bootstrap(
             max_iterations=config.session.max_iterations,
         )
 
+    serving: dict[str, Adapter] = {}
     turns = Turns(
-        store, model, parent, subagents, questions, composer, access, config.session, by_platform
+        store, model, parent, subagents, questions, composer, access, config.session, serving
     )
-    router = Router(store, turns, questions, composer, access, by_platform)
+    router = Router(store, turns, questions, composer, access, serving)
     return App(
         config,
         store,
         by_platform,
+        serving,
         turns,
         router,
         questions,
-        Delivery(store, by_platform),
+        Delivery(store, serving),
         warm_up=litellm.warm_up if _needs_litellm(models) else None,
     )
 

@@ -7,8 +7,9 @@ message that was under way.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from typing import Any
 
 from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import Conversation
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 FAULTS_TAKEN = 3
+GRACE = 3.0
+"""Seconds for a message that is under way when the gateway stops."""
 
 
 class Delivery:
@@ -31,6 +34,9 @@ class Delivery:
         self._news = asyncio.Event()
         self._looking = True
         self._taken: set[int] = set()
+        self._finished: set[int] = set()
+        """Rows that were finished since the last look at the outbox began: it may still show them
+        as pending."""
         self._queues: dict[str, deque[OutboxRow]] = {}
 
     def notify(self) -> None:
@@ -44,6 +50,7 @@ class Delivery:
         """Send until cancelled. What is being recorded as sent is still recorded."""
         async with asyncio.TaskGroup() as group:
             while True:
+                self._finished.clear()
                 for row in await self._store.read(lambda tx: tx.outbox.pending()):
                     self._take(row, group)
                 self._looking = False
@@ -52,7 +59,9 @@ class Delivery:
                 self._news.clear()
 
     def _take(self, row: OutboxRow, group: asyncio.TaskGroup) -> None:
-        if row.id in self._taken or Conversation.parse(row.address).platform not in self._adapters:
+        if row.id in self._taken or row.id in self._finished:
+            return
+        if Conversation.parse(row.address).platform not in self._adapters:
             return
         self._taken.add(row.id)
         queue = self._queues.get(row.address)
@@ -66,7 +75,8 @@ class Delivery:
         queue = self._queues[address]
         while queue:
             row = queue.popleft()
-            await self._send(row)
+            await _to_its_end(self._send(row))
+            self._finished.add(row.id)
             self._taken.discard(row.id)
         del self._queues[address]
 
@@ -127,6 +137,18 @@ class Delivery:
             except StoreError:
                 log.exception("a delivery could not be recorded; again in %g s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)
+
+
+async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:
+    """Await; when cancelled, leave it some time: a message that is under way when the process is
+    told to stop should be on record as sent."""
+    task = asyncio.ensure_future(sending)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=GRACE)
+        task.cancel()
+        raise
 
 
 class PutAside(Exception):
