@@ -35,7 +35,7 @@ from agent.delegation_events import (
     Task,
 )
 from agent.overseer import Resolution
-from agent.report import Matched, Report, Unmatched, envelope, match_report, parse_report
+from agent.report import Fault, Matched, Unmatched, envelope, match_report, parse_report
 from agent.table import (
     Action,
     ActionKind,
@@ -85,8 +85,8 @@ def advance(state: State, event: Event) -> State:
     if isinstance(state.step, Finish):
         return state
     match event:
-        case Reported(arguments, tail):
-            return _reported(state, arguments, tail)
+        case Reported():
+            return _reported(state, event)
         case Narrated(text):
             return _narrated(state, text)
         case Exhausted(limit):
@@ -116,11 +116,12 @@ def advance(state: State, event: Event) -> State:
             assert_never(event)
 
 
-def _reported(state: State, arguments: dict[str, Any], tail: str) -> State:
+def _reported(state: State, event: Reported) -> State:
     assert state.table is not None
-    report = parse_report(arguments)
-    if not isinstance(report, Report):
-        return _unmatched(state, report.text, _text(arguments), "", tail)
+    report, tail = Fault(event.fault) if event.fault else parse_report(event.arguments), event.tail
+    if isinstance(report, Fault):
+        observed = _text(event.arguments) or report.text
+        return _unmatched(state, f"{report.text}.", observed, "", tail)
     found = match_report(state.table, report)
     match found:
         case Matched():

@@ -46,6 +46,8 @@ class Reported:
     arguments: dict[str, Any]
     tail: str
     """End of the worker's raw tool output."""
+    fault: str = ""
+    """Why the arguments could not be read; then they are empty."""
     kind: Literal["reported"] = "reported"
 
 

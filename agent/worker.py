@@ -24,7 +24,7 @@ async def run_worker(worker: Child, correction: str) -> Event:
             try:
                 return Reported(parse_arguments(call.arguments), worker.raw_tail())
             except ToolError as error:
-                return Reported({"evidence": "", "observed_state": str(error)}, worker.raw_tail())
+                return Reported({}, worker.raw_tail(), str(error))
         case Answered(entry):
             return Narrated(str(entry.body["content"]))
         case OutOfIterations(limit):

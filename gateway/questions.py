@@ -87,12 +87,13 @@ class Questions:
             by=press.user.identity,
             name=press.user.name,
         )
-        if not closed:
-            return outcome(tx.questions.get(question.id))
-        details = {"question": question.id, "choice": button.choice}
-        tx.directory.audit("decision", press.user.identity, details)
-        self._after(tx, question.id)
-        return ""
+        if closed:
+            details = {"question": question.id, "choice": button.choice}
+            tx.directory.audit("decision", press.user.identity, details)
+            self._after(tx, question.id)
+        decided = tx.questions.get(question.id)
+        self._edit_stray(tx, decided, post, press)
+        return "" if closed else outcome(decided)
 
     def withdraw(self, tx: Transaction, session: int) -> int:
         """Close a session's open questions undecided; how many there were. Nothing resumes."""
@@ -192,14 +193,28 @@ class Questions:
         self._edit_copies(tx, closed)
 
     def _edit_copies(self, tx: Transaction, question: Question) -> None:
-        text = f"{question.text}\n\n{MARKS[question.state]} {outcome(question)}"
         for post in tx.questions.posts(question.id):
-            tx.outbox.enqueue(self.composer.edit(post.address, text, row=post.outbox))
+            edit = self.composer.edit(post.address, _closed_text(question), row=post.outbox)
+            tx.outbox.enqueue(edit)
+
+    def _edit_stray(
+        self, tx: Transaction, question: Question, post: QuestionPost, press: Press
+    ) -> None:
+        """A copy that was sent twice (a crash before its sending was recorded) has a message that
+        only the press names."""
+        if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
+            text = _closed_text(question)
+            edit = self.composer.edit(post.address, text, message_id=press.message_id)
+            tx.outbox.enqueue(edit)
 
     def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
         """A copy whose sending was not recorded (a crash in between) is recorded now."""
         if press.message_id and tx.outbox.get(post.outbox).message_id is None:
             tx.outbox.sent(post.outbox, press.message_id)
+
+
+def _closed_text(question: Question) -> str:
+    return f"{question.text}\n\n{MARKS[question.state]} {outcome(question)}"
 
 
 def outcome(question: Question) -> str:

@@ -20,7 +20,7 @@ from gateway.commands import Asked, Desk, parse_command, run_command
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
-from storage.boxes import Arrival, InboxRow
+from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError
 from storage.store import Store, Transaction
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
+STORE_PAUSE = 1.0
 STRANGER = (
     "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
     "(`allow` under `[access]` in bough.toml)."
@@ -48,7 +49,16 @@ class Router:
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, update: Update) -> None:
-        """Returns once the update is committed (and, but for messages, dealt with)."""
+        """Returns once the update is committed (and, but for messages, dealt with). While the
+        store is away it waits: no platform hears that we have what we do not have."""
+        while True:
+            try:
+                return await self._receive(update)
+            except StoreError:
+                log.exception("an update cannot be committed; again in %g s", STORE_PAUSE)
+                await asyncio.sleep(STORE_PAUSE)
+
+    async def _receive(self, update: Update) -> None:
         match update:
             case Press():
                 await self._press(update)
@@ -131,6 +141,8 @@ class Router:
             work = await run_command(desk, name, Asked(message, row, argument, session))
 
             def carry_out(tx: Transaction) -> None:
+                if tx.inbox.get(row.id).state is InboxState.DONE:
+                    return  # the sweep saw it as open a moment ago
                 self._say(tx, message, work(tx))
                 tx.inbox.finish([row.id])
 

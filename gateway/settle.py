@@ -10,22 +10,20 @@ from storage.entries import Draft, Entry, Kind
 from storage.store import Transaction
 
 
-def settle_running(tx: Transaction, session: int, leaf: int | None) -> int | None:
-    """Answer the calls that a turn was cut in; the new leaf."""
-    step = next_step(tx.tree.context_path(leaf))
+def settle_running(tx: Transaction, session: int, path: list[Entry]) -> None:
+    """Answer the calls that a turn was cut in, below the end of `path`, and extend it."""
+    step = next_step(path)
     if isinstance(step, RunTools):
         for call in step.calls:
-            leaf = _interrupt(tx, session, step.entry, call, leaf)
-    return leaf
+            path.append(_interrupt(tx, session, step.entry, call, path[-1].id))
 
 
-def settle_waiting(tx: Transaction, session: int, leaf: int | None) -> int | None:
-    """Answer the calls that wait for people; the new leaf."""
-    for entry_id, call_id in suspended_calls(tx.tree.context_path(leaf)):
+def settle_waiting(tx: Transaction, session: int, path: list[Entry]) -> None:
+    """Answer the calls that wait for people, below the end of `path`, and extend it."""
+    for entry_id, call_id in suspended_calls(path):
         entry = tx.tree.entry(entry_id)
         call = next(call for call in calls_of(entry) if call.id == call_id)
-        leaf = _interrupt(tx, session, entry, call, leaf)
-    return leaf
+        path.append(_interrupt(tx, session, entry, call, path[-1].id))
 
 
 def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
@@ -39,8 +37,8 @@ def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
 
 
 def _interrupt(
-    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int | None
-) -> int:
+    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int
+) -> Entry:
     result = interrupt_call(tx, session, entry.id, call.id) or INTERRUPTED
     draft = Draft(Kind.MESSAGE, tool_message(call, entry.id, result), call.name)
-    return tx.tree.append(session, draft, after=leaf).id
+    return tx.tree.append(session, draft, after=leaf)

@@ -20,6 +20,7 @@ from gateway.config import SessionConfig
 from gateway.inbound import append_message, author_of, link_message, message_draft
 from gateway.lanes import Lanes
 from gateway.parcels import Composer
+from gateway.paths import Paths
 from gateway.questions import Questions
 from gateway.settle import has_result, settle_running, settle_waiting
 from gateway.typing import typing
@@ -71,6 +72,7 @@ class Turns:
     adapters: Mapping[str, Adapter]
     lanes: Lanes = field(init=False)
     _busy: dict[int, Turn] = field(default_factory=dict, init=False)
+    _paths: Paths = field(default_factory=Paths, init=False)
 
     def __post_init__(self) -> None:
         self.lanes = Lanes(self.advance)
@@ -108,6 +110,7 @@ class Turns:
             return
         finally:
             del self._busy[session]
+            self._paths.keep(session, turn.journal.path)
         if await self.store.read(lambda tx: tx.inbox.unfinished(session)):
             self.lanes.wake(session)
 
@@ -124,24 +127,30 @@ class Turns:
     def _stop(self, tx: Transaction, session: int, withdraw: bool = True) -> bool:
         rows = [row for row in tx.inbox.unfinished(session) if withdraw or row.kind == "message"]
         held = tx.tree.claim(session)
-        leaf = settle_running(tx, session, held.leaf)
+        path = list(tx.tree.context_path(held.leaf))
+        settle_running(tx, session, path)
         withdrawn = self.questions.withdraw(tx, session) if withdraw else 0
         if withdrawn:
-            leaf = settle_waiting(tx, session, leaf)
+            settle_waiting(tx, session, path)
         if rows:
-            tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=leaf)
+            after = path[-1].id if path else None
+            tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
             tx.inbox.finish([row.id for row in rows])
         return bool(rows or withdrawn)
 
     async def _begin(self, session: int) -> Turn | None:
+        known = self._paths.get(session)
+
         def work(tx: Transaction) -> tuple[list[InboxRow], int, tuple[Entry, ...]] | None:
             rows = self._due(tx.inbox.unfinished(session))
             if not rows:
                 return None
             held = tx.tree.claim(session)
+            is_leaf = known and known[-1].id == held.leaf
+            path = list(known if is_leaf else tx.tree.context_path(held.leaf))
             fresh = [row for row in rows if row.kind == "message" and row.entry is None]
-            leaf = settle_running(tx, session, held.leaf) if fresh else held.leaf
-            path = list(tx.tree.context_path(leaf))
+            if fresh:
+                settle_running(tx, session, path)
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
             return rows, held.epoch, tuple(path)

@@ -14,6 +14,7 @@ from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from storage.errors import StoreUnavailable
 
@@ -105,6 +106,8 @@ class Writer:
                     for job in group:
                         self._attempt_apart(job)
         except Exception as error:  # noqa: BLE001 - handed to each caller
+            # SQLite keeps a transaction open whose commit failed.
+            self._connection.connection.rollback()
             for job in group:
                 job.error = job.error or self._translate(error)
 
@@ -112,7 +115,12 @@ class Writer:
         self._connection.exec_driver_sql("SAVEPOINT job")
         self._attempt(job)
         if job.error is not None:
-            self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+            try:
+                self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
+            except DBAPIError:
+                # The database has given up the whole transaction (a full disk does that), so what
+                # stopped this job stops the group.
+                raise job.error from None
         self._connection.exec_driver_sql("RELEASE SAVEPOINT job")
 
     def _attempt(self, job: _Job[Any]) -> None:

@@ -259,5 +259,6 @@ def test_a_command_is_offered_in_servers_and_in_private() -> None:
         "description": "Start anew",
         "contexts": [0, 1],
     }
-    [option] = payload.command(CommandSpec("goto", "Go to an entry", "entry"))["options"]
-    assert option == {"type": 3, "name": "entry", "description": "entry", "required": False}
+    [option] = payload.command(CommandSpec("goto", "Go to an entry", "Entry number"))["options"]
+    assert (option["type"], option["required"]) == (3, False)
+    assert (option["name"], option["description"]) == ("entry-number", "Entry number")

@@ -1,0 +1,236 @@
+"""Discord as an adapter."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import assert_never
+
+import discord
+
+from adapters.base import (
+    Acknowledge,
+    AdapterError,
+    Body,
+    Commands,
+    Edit,
+    Misconfigured,
+    Outgoing,
+    Post,
+    Receive,
+    Refused,
+    Throttled,
+    Typing,
+    Unavailable,
+    Unreachable,
+)
+from adapters.discord import payload
+from adapters.discord.client import API_BASE, close, new_client
+from adapters.discord.intake import Intake
+from adapters.discord.interactions import Deferrals, Handle
+from adapters.discord.render import render
+from adapters.discord.rest import PLATFORM_ERRORS, ReplyRefused, Rest, adapter_error
+from adapters.events import Conversation
+
+_LOGIN_SECONDS = 60.0
+_MESSAGES = "/channels/{channel_id}/messages"
+_FOLLOW_UPS = "/webhooks/{webhook_id}/{webhook_token}"
+
+_log = logging.getLogger(__name__)
+
+
+class DiscordAdapter:
+    """A bot on Discord, by discord.py.
+
+    Conversations are channels, threads and private chats by their id, "discord:42". To send,
+    there is also "discord:user:7": the private chat with that user, opened when needed; what is
+    said or pressed there arrives under the chat's own id.
+
+    discord.py keeps `api_base` and `gateway_url` in classes: one Discord in a process.
+    """
+
+    name = "discord"
+
+    def __init__(
+        self,
+        token: str,
+        api_base: str = API_BASE,
+        gateway_url: str | None = None,
+        commands: Commands = (),
+    ) -> None:
+        self._token = token
+        self._api_base = api_base
+        self._gateway_url = gateway_url
+        self._commands = commands
+        self._deferrals = Deferrals()
+        self._private_chats: dict[int, int] = {}
+        """User → channel, of the private chats opened here."""
+        self._client: discord.Client | None = None
+        self._rest: Rest | None = None
+        self._intake: Intake | None = None
+        self._started = asyncio.Event()
+
+    def render(self, markdown: str) -> list[Body]:
+        return render(markdown)
+
+    async def start(self) -> str:
+        """Log in and register the commands. May be called again after it failed."""
+        await self.close()
+        self._client = client = new_client(self._api_base, self._gateway_url)
+        self._rest = rest = Rest(client)
+        try:
+            me = await self._log_in(client)
+            await self._register_commands(client, rest)
+        except AdapterError as problem:
+            await self.close()
+            raise _start_failed(problem, self._api_base) from problem.__cause__
+        self._intake = Intake(client, me, self._deferrals)
+        self._started.set()
+        return str(me)
+
+    async def _log_in(self, client: discord.Client) -> discord.ClientUser:
+        try:
+            async with asyncio.timeout(_LOGIN_SECONDS):
+                await client.login(self._token)
+        except discord.LoginFailure:
+            raise Misconfigured("Discord refuses the bot token; set discord.token") from None
+        except PLATFORM_ERRORS as error:
+            raise adapter_error(error) from error
+        if client.user is None:
+            raise Unavailable("Discord does not say who the bot is")
+        return client.user
+
+    async def _register_commands(self, client: discord.Client, rest: Rest) -> None:
+        await rest.call(
+            "PUT",
+            "/applications/{application_id}/commands",
+            [payload.command(spec) for spec in self._commands],
+            application_id=client.application_id,
+        )
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        """See Adapter.run. `start` comes first. Misconfigured where Discord ends it for good."""
+        if self._intake is None:
+            raise Unavailable("the Discord adapter is not started")
+        await self._intake.run(receive, cursors)
+
+    async def wait_ready(self) -> None:
+        await self._started.wait()
+        if self._intake is not None:
+            await self._intake.ready.wait()
+
+    async def close(self) -> None:
+        """To be called when `run` has ended; also after a failed start, and more than once."""
+        client, rest = self._client, self._rest
+        self._client = self._rest = self._intake = None
+        self._started.clear()
+        if rest is not None:
+            await rest.close()
+        if client is not None:
+            await close(client)
+
+    async def deliver(self, outgoing: Outgoing) -> str | None:
+        rest = self._rest
+        if rest is None:
+            raise Unavailable("the Discord adapter is not started")
+        match outgoing:
+            case Post():
+                return await self._post(rest, outgoing)
+            case Edit():
+                await self._edit(rest, outgoing)
+            case Typing():
+                channel = await self._channel(rest, outgoing.conversation)
+                await rest.call("POST", "/channels/{channel_id}/typing", channel_id=channel)
+            case Acknowledge():
+                await self._acknowledge(rest, outgoing)
+            case _:
+                assert_never(outgoing)
+        return None
+
+    async def _post(self, rest: Rest, post: Post) -> str:
+        handle = Handle.parse(post.handle)
+        if handle is not None and handle.kind == "command" and not handle.expired(time.time()):
+            try:
+                return await self._answer(rest, handle, post)
+            except (Refused, Unreachable, Misconfigured) as error:
+                _log.info("a command cannot be answered in place, only in its channel: %s", error)
+        channel = await self._channel(rest, post.conversation)
+        try:
+            return await rest.message_id(
+                "POST", _MESSAGES, payload.new_message(post), channel_id=channel
+            )
+        except ReplyRefused:
+            plain_post = payload.new_message(post, reply=False)
+            return await rest.message_id("POST", _MESSAGES, plain_post, channel_id=channel)
+
+    async def _answer(self, rest: Rest, handle: Handle, post: Post) -> str:
+        """Put the message where the command's "thinking…" stands."""
+        await self._deferrals.settled(post.handle)
+        return await rest.message_id(
+            "PATCH",
+            f"{_FOLLOW_UPS}/messages/@original",
+            payload.changed_message(post),
+            webhook_id=self._application_id(),
+            webhook_token=handle.token,
+        )
+
+    async def _edit(self, rest: Rest, edit: Edit) -> None:
+        channel = await self._channel(rest, edit.conversation)
+        await rest.call(
+            "PATCH",
+            f"{_MESSAGES}/{{message_id}}",
+            payload.changed_message(edit),
+            channel_id=channel,
+            message_id=edit.message_id,
+        )
+
+    async def _acknowledge(self, rest: Rest, acknowledge: Acknowledge) -> None:
+        """Discord heard of the press when it was committed; left is what to tell the presser."""
+        handle = Handle.parse(acknowledge.handle)
+        if not acknowledge.text.strip():
+            return
+        if handle is None or handle.expired(time.time()):
+            raise Refused("Discord takes no answer to a press after 15 minutes")
+        await self._deferrals.settled(acknowledge.handle)
+        try:
+            await rest.call(
+                "POST",
+                _FOLLOW_UPS,
+                payload.whisper(acknowledge.text),
+                webhook_id=self._application_id(),
+                webhook_token=handle.token,
+            )
+        except (Unreachable, Misconfigured) as error:
+            raise Refused(f"the press cannot be answered any more: {error}") from error
+
+    def _application_id(self) -> int | None:
+        return self._client.application_id if self._client else None
+
+    async def _channel(self, rest: Rest, conversation: Conversation) -> int:
+        kind, colon, user = conversation.chat.partition(":")
+        if kind.isdecimal() and not colon:
+            return int(kind)
+        if kind != "user" or not user.isdecimal():
+            raise Unreachable(f"{conversation.address} is neither a channel nor a user")
+        if int(user) not in self._private_chats:
+            self._private_chats[int(user)] = await self._open_private_chat(rest, user)
+        return self._private_chats[int(user)]
+
+    async def _open_private_chat(self, rest: Rest, user: str) -> int:
+        try:
+            recipient = {"recipient_id": user}
+            return int(await rest.message_id("POST", "/users/@me/channels", recipient))
+        except Refused as error:
+            raise Unreachable(f"no private chat with {user}: {error}") from error
+
+
+def _start_failed(problem: AdapterError, api_base: str) -> AdapterError:
+    match problem:
+        case Unavailable() | Misconfigured():
+            return problem
+        case Throttled():
+            return Unavailable(str(problem))
+        case _:
+            return Misconfigured(
+                f"discord.api_base {api_base} is not a Discord for bots: {problem}"
+            )

@@ -1,0 +1,127 @@
+"""discord.py's client: how it is set up, and how it is kept connected."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Set
+
+import discord
+import yarl
+from discord.gateway import DiscordWebSocket, KeepAliveHandler
+from discord.http import Route
+
+from adapters.base import Misconfigured
+
+API_BASE = "https://discord.com/api/v10"
+
+_OWN_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
+_READY_SECONDS = 0.5
+"""How long no further server may be announced until discord.py calls the start complete."""
+
+_CLOSE_SECONDS = 10.0
+_AUTHENTICATION_FAILED = 4004
+
+
+def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
+    """A client without privileged intents and without caches of members and messages.
+
+    discord.py keeps both addresses in classes, so there is one Discord in a process.
+    Misconfigured where an address cannot be one.
+    """
+    Route.BASE = _checked("api_base", api_base, {"http", "https"}).rstrip("/")
+    DiscordWebSocket.DEFAULT_GATEWAY = (
+        yarl.URL(_checked("gateway_url", gateway_url, {"ws", "wss"}))
+        if gateway_url
+        else _OWN_GATEWAY
+    )
+    _quiet()
+    return discord.Client(
+        # Slash commands and presses come without an intent; the content of private messages,
+        # mentions and our own messages comes without the privileged one.
+        intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
+        max_messages=None,
+        chunk_guilds_at_startup=False,
+        member_cache_flags=discord.MemberCacheFlags.none(),
+        guild_ready_timeout=_READY_SECONDS,
+        # Longer waits are for the caller to plan, not for discord.py to sleep through.
+        max_ratelimit_timeout=30.0,
+    )
+
+
+def _checked(key: str, url: str, schemes: Set[str]) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme not in schemes or not rest:
+        raise Misconfigured(f"discord.{key} {url!r} is not a {'/'.join(sorted(schemes))} URL")
+    return url
+
+
+async def stay_connected(client: discord.Client) -> None:
+    """Receive until the client is closed. Outages are waited out.
+
+    Misconfigured where Discord closes the connection for a reason that does not pass.
+    """
+    while True:
+        try:
+            await client.connect(reconnect=True)
+            return
+        except AttributeError:
+            if client.is_closed():
+                return
+            # discord.py issue 10520: where the very first connection fails, connect() waits and
+            # then fails on the missing old one. Trying again is what it meant to do.
+            if getattr(client, "ws", None) is not None:
+                raise
+        except discord.PrivilegedIntentsRequired:
+            raise Misconfigured(
+                "Discord refuses the bot's intents, though none of them is privileged; look at "
+                "the bot's page in the developer portal"
+            ) from None
+        except discord.ConnectionClosed as closed:
+            raise Misconfigured(_closed_for_good(closed.code)) from None
+
+
+def _closed_for_good(code: int) -> str:
+    if code == _AUTHENTICATION_FAILED:
+        return "Discord does not accept the bot token any more; set discord.token anew"
+    return f"Discord closed the connection for good (code {code})"
+
+
+async def close(client: discord.Client) -> None:
+    """Close the connections. A gateway that does not answer is not waited for."""
+    _stop_leftovers(client)
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await client.close()
+    except TimeoutError:
+        await client.http.close()
+
+
+def _stop_leftovers(client: discord.Client) -> None:
+    """Stop what discord.py forgets about when it is closed while it connects.
+
+    That is the task that waits for servers to be announced, which would then fail on the closed
+    client, and the thread with the heartbeats of a connection that was not complete yet.
+    """
+    if ready_task := client._connection._ready_task:
+        ready_task.cancel()
+    for thread in threading.enumerate():
+        if isinstance(thread, KeepAliveHandler) and thread.ws.token == client.http.token:
+            thread.stop()
+
+
+def _quiet() -> None:
+    """Keep discord.py from logging what is logged here in our own words, or must not be logged.
+
+    Its client logs a traceback for each failed attempt to connect; its http and webhook loggers
+    write URLs, which hold the tokens of interactions. A level that somebody set stays.
+    """
+    levels = {
+        "discord": logging.WARNING,
+        "discord.client": logging.CRITICAL,
+        "discord.http": logging.ERROR,
+        "discord.webhook.async": logging.ERROR,
+    }
+    for name, level in levels.items():
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(level)

@@ -1,0 +1,217 @@
+"""From the gateway's events to `receive`: in order, and without losing what was missed."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import aiohttp
+import discord
+from discord.abc import User as DiscordUser
+from discord.gateway import DiscordWebSocket
+
+from adapters.base import AdapterError, Receive, Throttled, Unavailable
+from adapters.discord.client import stay_connected
+from adapters.discord.history import LIMIT, missed
+from adapters.discord.interactions import Deferrals
+from adapters.discord.normalize import normalize_interaction, normalize_message
+from adapters.events import Conversation
+
+_READERS = 4
+_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 0.0)
+"""After each attempt to read a history; there is one attempt per pause."""
+
+_log = logging.getLogger(__name__)
+
+
+class Intake:
+    """Passes on what arrives: one message after the other, interactions beside them.
+
+    discord.py runs a task per event, so events only put what they bring into queues, and one
+    worker per queue passes it on. The queues have no bound, because the gateway cannot be slowed
+    down; what waits in them when the process dies is read from the history after the restart.
+
+    A new session (READY) replays nothing. So at READY the conversations that are known are held:
+    their live messages wait until what was said before them is read from the history and passed
+    on. A resumed session needs nothing of this, since Discord replays what was missed.
+    """
+
+    def __init__(self, client: discord.Client, me: DiscordUser, deferrals: Deferrals) -> None:
+        self._client = client
+        self._me = me
+        self._deferrals = deferrals
+        self._messages: asyncio.Queue[discord.Message] = asyncio.Queue()
+        self._interactions: asyncio.Queue[discord.Interaction[Any]] = asyncio.Queue()
+        self._sessions: asyncio.Queue[int] = asyncio.Queue()
+        self._session = 0
+        self._newest: dict[int, int] = {}
+        """Channel → id of the newest message that was passed on, here or before the restart."""
+        self._held: dict[int, list[discord.Message]] = {}
+        self._readers = asyncio.Semaphore(_READERS)
+        self._connected = True
+        self.ready = asyncio.Event()
+        """Set once the gateway sends events."""
+        for handler in (
+            self.on_connect,
+            self.on_ready,
+            self.on_resumed,
+            self.on_disconnect,
+            self.on_message,
+            self.on_interaction,
+            self.on_error,
+        ):
+            client.event(handler)
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        """Until cancelled. Raises Misconfigured, and whatever `receive` raises."""
+        self._newest |= _channels(cursors)
+        try:
+            async with asyncio.TaskGroup() as group:
+                workers = [
+                    group.create_task(self._pass_on_messages(receive)),
+                    group.create_task(self._pass_on_interactions(receive, group)),
+                    group.create_task(self._catch_up(receive, group)),
+                ]
+                await stay_connected(self._client)
+                for worker in workers:
+                    worker.cancel()
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    # Events, in the order in which discord.py calls them.
+
+    async def on_connect(self) -> None:
+        """READY: a new session."""
+        self._session += 1
+        for channel in self._newest:
+            self._held.setdefault(channel, [])
+        self._up()
+
+    async def on_ready(self) -> None:
+        """READY, and the servers are known."""
+        self._sessions.put_nowait(self._session)
+
+    async def on_resumed(self) -> None:
+        self._up()
+
+    async def on_disconnect(self) -> None:
+        if self._connected:
+            gateway = DiscordWebSocket.DEFAULT_GATEWAY
+            _log.warning("no connection to Discord's gateway %s; trying until there is", gateway)
+        self._connected = False
+
+    async def on_message(self, message: discord.Message) -> None:
+        held = self._held.get(message.channel.id)
+        if held is None:
+            self._messages.put_nowait(message)
+        else:
+            held.append(message)
+
+    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
+        self._interactions.put_nowait(interaction)
+
+    async def on_error(self, event: str, /, *args: Any, **kwargs: Any) -> None:
+        """Called by discord.py while it handles what an event handler raised."""
+        _log.exception("an event of Discord could not be handled: %s", event)
+
+    def _up(self) -> None:
+        if not self._connected:
+            _log.warning("connected to Discord's gateway again")
+        self._connected = True
+        self.ready.set()
+
+    # Messages.
+
+    async def _pass_on_messages(self, receive: Receive) -> None:
+        while True:
+            await self._pass_on(await self._messages.get(), receive)
+
+    async def _pass_on(self, message: discord.Message, receive: Receive) -> None:
+        update = normalize_message(message, self._me)
+        if update is not None:
+            await receive(update)
+        channel = message.channel.id
+        if update is not None or channel in self._newest:
+            self._newest[channel] = max(message.id, self._newest.get(channel, 0))
+
+    # Interactions. They must be acknowledged within 3 s, so they never wait behind messages.
+
+    async def _pass_on_interactions(self, receive: Receive, group: asyncio.TaskGroup) -> None:
+        while True:
+            interaction = await self._interactions.get()
+            update = normalize_interaction(interaction)
+            if update is None:
+                continue
+            self._deferrals.begin(update.handle)
+            try:
+                await receive(update)
+            except BaseException:
+                self._deferrals.end(update.handle)
+                raise
+            # Beside the next one: what comes now is a round trip, and 3 s are soon over.
+            deferral = group.create_task(self._defer(interaction))
+            deferral.add_done_callback(partial(self._deferred, update.handle))
+
+    def _deferred(self, handle: str, _: asyncio.Task[None]) -> None:
+        self._deferrals.end(handle)
+
+    async def _defer(self, interaction: discord.Interaction[Any]) -> None:
+        try:
+            await interaction.response.defer()
+        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
+            # It is committed and will be worked on; only Discord's own sign of that is missing.
+            _log.warning("an interaction could not be acknowledged: %s", error)
+        except (LookupError, TypeError) as error:
+            # Accepted; discord.py only stumbles over what it was told about it.
+            _log.debug("an interaction was acknowledged with an odd reply: %r", error)
+
+    # What was missed.
+
+    async def _catch_up(self, receive: Receive, group: asyncio.TaskGroup) -> None:
+        readers: list[asyncio.Task[None]] = []
+        while True:
+            session = await self._sessions.get()
+            for reader in readers:
+                reader.cancel()
+            latest_first = sorted(self._held, key=self._newest.__getitem__, reverse=True)
+            readers = [
+                group.create_task(self._read_missed(channel, session, receive))
+                for channel in latest_first
+            ]
+
+    async def _read_missed(self, channel: int, session: int, receive: Receive) -> None:
+        async with self._readers:
+            messages = await self._history(channel)
+        for message in messages:
+            await self._pass_on(message, receive)
+        if len(messages) == LIMIT:
+            _log.warning("channel %d: read %d missed messages, not the later ones", channel, LIMIT)
+        # A later session holds the channel for its own gap, and its reader will let it go.
+        if True:
+            for message in self._held.pop(channel, ()):
+                self._messages.put_nowait(message)
+
+    async def _history(self, channel: int) -> list[discord.Message]:
+        """Empty where it cannot be read; the reason is logged."""
+        for pause in _PAUSES_SECONDS:
+            try:
+                return await missed(self._client, channel, self._newest[channel])
+            except (Unavailable, Throttled) as error:
+                problem: AdapterError = error
+                await asyncio.sleep(pause)
+            except AdapterError as error:
+                problem = error
+                break
+        _log.warning("channel %d: what was missed cannot be read: %s", channel, problem)
+        return []
+
+
+def _channels(cursors: Mapping[str, str]) -> dict[int, int]:
+    """Channel → message id, of the cursors that are both."""
+    addresses = {Conversation.parse(address): cursor for address, cursor in cursors.items()}
+    return {
+        int(conversation.chat): int(cursor)
+        for conversation, cursor in addresses.items()
+        if conversation.chat.isdecimal() and cursor.isdecimal()
+    }

@@ -1,0 +1,190 @@
+"""Discord's messages and interactions as updates. Pure."""
+
+import re
+from collections.abc import Iterator
+
+import discord
+from discord.abc import User as DiscordUser
+
+from adapters.discord.interactions import Handle, Kind
+from adapters.discord.payload import BUTTON_PREFIX
+from adapters.events import Conversation, Message, Press, User, clean
+
+_SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
+"""The types that people write; the others tell of joins, pins, boosts and the like."""
+
+_MENTION = re.compile(r"<(?P<sign>@!?|@&|#)(?P<id>\d+)>")
+
+
+def normalize_message(message: discord.Message, me: DiscordUser) -> Message | None:
+    """None for what is not said to the bot: talk of others, of bots, of Discord itself.
+
+    In a server a message is for the bot when it mentions the bot or the bot's own role, or
+    replies to a message of the bot. A reply without a ping comes without its content (that takes
+    a privileged intent), and what cannot be read is None too.
+    """
+    if message.type not in _SPOKEN or message.author.bot or message.webhook_id is not None:
+        return None
+    private = _is_private(message.channel)
+    mentioned = _mentions(message, me)
+    if not (private or mentioned or _replies_to(message, me)):
+        return None
+    text = _cut_mention(message, me) if mentioned else message.content
+    quoted = _quoted(message, me)
+    attachments = tuple(_attachments(message))
+    if not (private or mentioned or text or quoted or attachments):
+        return None
+    return Message(
+        key=f"discord:{message.channel.id}:{message.id}",
+        conversation=_conversation(message.channel.id),
+        user=_user(message.author),
+        text=clean(_readable(text, message)),
+        message_id=str(message.id),
+        private=private,
+        quoted=quoted,
+        attachments=attachments,
+    )
+
+
+def normalize_interaction(
+    interaction: discord.Interaction[discord.Client],
+) -> Message | Press | None:
+    """A slash command as the message "/name argument", a press of our button as a Press.
+
+    None for everything else, such as buttons that are not ours.
+    """
+    match interaction.type:
+        case discord.InteractionType.application_command:
+            return _command(interaction)
+        case discord.InteractionType.component:
+            return _press(interaction)
+        case _:
+            return None
+
+
+def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:
+    data = dict(interaction.data or {})
+    if interaction.channel is None or data.get("type") != discord.AppCommandType.chat_input.value:
+        return None
+    words = [f"/{data.get('name')}", *_arguments(data.get("options"))]
+    return Message(
+        key=f"discord:interaction:{interaction.id}",
+        conversation=_conversation(interaction.channel.id),
+        user=_user(interaction.user),
+        text=clean(" ".join(words)),
+        message_id="",
+        private=_is_private(interaction.channel),
+        handle=_handle("command", interaction),
+    )
+
+
+def _arguments(options: object) -> list[str]:
+    if not isinstance(options, list):
+        return []
+    values = (str(option["value"]).strip() for option in options if "value" in option)
+    return [value for value in values if value]
+
+
+def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
+    custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
+    if interaction.message is None or not custom_id.startswith(BUTTON_PREFIX):
+        return None
+    return Press(
+        key=f"discord:press:{interaction.id}",
+        conversation=_conversation(interaction.message.channel.id),
+        user=_user(interaction.user),
+        token=clean(custom_id.removeprefix(BUTTON_PREFIX)),
+        message_id=str(interaction.message.id),
+        handle=_handle("press", interaction),
+    )
+
+
+def _handle(kind: Kind, interaction: discord.Interaction[discord.Client]) -> str:
+    return str(Handle(kind, interaction.id, interaction.token))
+
+
+def _conversation(channel_id: int) -> Conversation:
+    # A thread is a channel with an id of its own, so it is a conversation of its own.
+    return Conversation("discord", str(channel_id))
+
+
+def _user(user: DiscordUser) -> User:
+    return User("discord", str(user.id), clean(user.display_name))
+
+
+def _is_private(channel: object) -> bool:
+    return isinstance(channel, discord.DMChannel) or (
+        isinstance(channel, discord.PartialMessageable)
+        and channel.type is discord.ChannelType.private
+    )
+
+
+def _mentions(message: discord.Message, me: DiscordUser) -> bool:
+    if any(user.id == me.id for user in message.mentions):
+        return True
+    role = message.guild.self_role if message.guild else None
+    return role is not None and f"<@&{role.id}>" in message.content
+
+
+def _replied_to(message: discord.Message) -> discord.Message | None:
+    resolved = message.reference.resolved if message.reference else None
+    return resolved if isinstance(resolved, discord.Message) else None
+
+
+def _replies_to(message: discord.Message, me: DiscordUser) -> bool:
+    replied_to = _replied_to(message)
+    return replied_to is not None and replied_to.author.id == me.id
+
+
+def _quoted(message: discord.Message, me: DiscordUser) -> str:
+    """What the message answers, or passes on (a forward), where the bot did not say it itself."""
+    replied_to = _replied_to(message)
+    if replied_to is not None and replied_to.author.id != me.id:
+        return clean(_readable(replied_to.content, replied_to))
+    return clean("\n\n".join(forwarded.content for forwarded in message.message_snapshots))
+
+
+def _cut_mention(message: discord.Message, me: DiscordUser) -> str:
+    forms = [f"<@!?{me.id}>"]
+    if message.guild and (role := message.guild.self_role):
+        forms.append(f"<@&{role.id}>")
+    mention = f"(?:{'|'.join(forms)})"
+    without_address = re.sub(rf"\A\s*{mention}[,:]?\s*", "", message.content)
+    return re.sub(rf"{mention}[ \t]?", "", without_address).strip()
+
+
+def _readable(text: str, message: discord.Message) -> str:
+    """Mentions as "@name" and "#channel"; those that nobody knows stay as they are."""
+    names = {user.id: user.display_name for user in message.mentions}
+    guild = message.guild
+
+    def name(mention: re.Match[str]) -> str:
+        number = int(mention["id"])
+        match mention["sign"]:
+            case "@&":
+                role = guild.get_role(number) if guild else None
+                return f"@{role.name}" if role else mention[0]
+            case "#":
+                channel = guild.get_channel_or_thread(number) if guild else None
+                return f"#{channel.name}" if channel else mention[0]
+            case _:
+                return f"@{names[number]}" if number in names else mention[0]
+
+    return _MENTION.sub(name, text)
+
+
+def _attachments(message: discord.Message) -> Iterator[str]:
+    parts: tuple[discord.Message | discord.MessageSnapshot, ...]
+    parts = (message, *message.message_snapshots)
+    for part in parts:
+        yield from map(_kind, part.attachments)
+        yield from ("sticker" for _ in part.stickers)
+    if message.poll:
+        yield "poll"
+
+
+def _kind(attachment: discord.Attachment) -> str:
+    if attachment.is_voice_message():
+        return "voice"
+    kind, _, _ = (attachment.content_type or "").partition("/")
+    return kind if kind in ("image", "audio", "video") else "file"

@@ -1,0 +1,123 @@
+"""REST calls through discord.py's own client, so that its rate limits and retries hold.
+
+Calls are made by path and JSON instead of through discord.py's model objects: what was stored
+before a restart (ids, handles) is all there is to call with, and the JSON is what the pure
+modules here make and what the published specification describes.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+import aiohttp
+import discord
+from discord.http import Route
+
+from adapters.base import (
+    AdapterError,
+    Misconfigured,
+    Refused,
+    Throttled,
+    Unavailable,
+    Unreachable,
+)
+
+PLATFORM_ERRORS = (
+    discord.HTTPException,
+    discord.RateLimited,
+    aiohttp.ClientError,
+    OSError,
+    TimeoutError,
+    json.JSONDecodeError,
+)
+"""What a call through discord.py raises where Discord, or the way to it, is the reason."""
+
+_PATIENCE_SECONDS = 60.0
+_RETRY_AFTER_SECONDS = 60.0
+_UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
+_REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
+
+
+class ReplyRefused(Refused):
+    """The message may be sent, but not as a reply: the bot must not read the history here."""
+
+
+class Rest:
+    """Calls that outlive their caller's cancellation.
+
+    A call that is cancelled while discord.py waits for a global rate limit to end leaves the
+    limit in place for ever, and with it every other call. So a cancelled caller leaves, and the
+    call goes on, owned by this object until it ends or `close` is called.
+    """
+
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+        self._calls: set[asyncio.Task[Any]] = set()
+
+    async def call(self, method: str, path: str, payload: Any = None, **parameters: Any) -> Any:
+        """The decoded reply. `parameters` fill the braces of the path. Raises AdapterError."""
+        route = Route(method, path, **parameters)
+        body = {} if payload is None else {"json": payload}
+        call = asyncio.create_task(self._client.http.request(route, **body))
+        self._calls.add(call)
+        call.add_done_callback(self._ended)
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                return await asyncio.shield(call)
+        except PLATFORM_ERRORS as error:
+            raise adapter_error(error) from error
+
+    async def message_id(self, method: str, path: str, payload: Any, **parameters: Any) -> str:
+        """The id of the message, or channel, that the call answers with."""
+        reply = await self.call(method, path, payload, **parameters)
+        if not (isinstance(reply, dict) and isinstance(reply.get("id"), str)):
+            raise Unavailable("Discord's answer is not what it answers to this")
+        return str(reply["id"])
+
+    async def close(self) -> None:
+        for call in self._calls:
+            call.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    def _ended(self, call: asyncio.Task[Any]) -> None:
+        self._calls.discard(call)
+        if not call.cancelled():
+            # Whoever still waits gets the exception; asyncio shall not report it a second time.
+            call.exception()
+
+
+def adapter_error(error: Exception) -> AdapterError:
+    """One of PLATFORM_ERRORS in the words of the seam."""
+    match error:
+        case discord.RateLimited():
+            return Throttled(error.retry_after)
+        case discord.HTTPException():
+            return _of_status(error)
+        case TimeoutError():
+            return Unavailable("Discord did not answer in time")
+        case _:
+            return Unavailable(f"Discord cannot be reached: {type(error).__name__}: {error}")
+
+
+def _of_status(error: discord.HTTPException) -> AdapterError:
+    text = f"Discord answers {error}"
+    if error.code in _REPLY_NOT_ALLOWED:
+        return ReplyRefused(text)
+    match error.status:
+        case 429:
+            return Throttled(_retry_after(error))
+        case 401:
+            return Misconfigured(f"{text}; the bot token is not valid any more")
+        case 403:
+            return Unreachable(text)
+        case 404 if error.code in (_UNKNOWN_CHANNEL, _UNKNOWN_USER):
+            return Unreachable(text)
+        case status if status >= 500:
+            return Unavailable(text)
+        case _:
+            return Refused(text)
+
+
+def _retry_after(error: discord.HTTPException) -> float:
+    header = str(error.response.headers.get("Retry-After", ""))
+    return float(header) if header.isdecimal() else _RETRY_AFTER_SECONDS

@@ -1,0 +1,191 @@
+"""Questions, their copies, their buttons."""
+
+import asyncio
+
+import pytest
+
+from storage.boxes import Parcel
+from storage.errors import NotFound, StoreError
+from storage.questions import (
+    ButtonRow,
+    Choice,
+    Question,
+    QuestionDraft,
+    QuestionPost,
+    QuestionState,
+)
+from storage.store import Store
+from tests.contract.stores import Clock, new_session
+
+CHOICES = (Choice("retry", "Try again 🌳", "primary"), Choice("stop", "Stop", "danger"))
+
+
+def draft(session: int) -> QuestionDraft:
+    return QuestionDraft(
+        kind="escalation",
+        text="**Deploy?**",
+        choices=CHOICES,
+        session=session,
+        address="telegram:1",
+        subject={"delegation": 7},
+        expires=2_000.0,
+    )
+
+
+async def ask(store: Store) -> Question:
+    session = await new_session(store)
+    return await store.run(lambda t: t.questions.create(draft(session.id)))
+
+
+async def post(store: Store, question: Question, address: str) -> QuestionPost:
+    return await store.run(
+        lambda t: t.questions.add_post(
+            question.id, address, t.outbox.enqueue(Parcel(address, "post", {})).id
+        )
+    )
+
+
+async def test_a_new_question_is_open_and_undecided(store: Store, clock: Clock) -> None:
+    question = await ask(store)
+    assert question == Question(
+        id=question.id,
+        kind="escalation",
+        text="**Deploy?**",
+        choices=CHOICES,
+        session=question.session,
+        address="telegram:1",
+        subject={"delegation": 7},
+        expires=2_000.0,
+        created=clock.now,
+        state=QuestionState.OPEN,
+        level=0,
+        choice=None,
+        decided_by="",
+        decided_name="",
+        decided_at=None,
+    )
+    assert await store.read(lambda t: t.questions.get(question.id)) == question
+
+
+async def test_open_questions_come_oldest_first_of_one_session_or_all(store: Store) -> None:
+    a, b, c = await ask(store), await ask(store), await ask(store)
+    await store.run(lambda t: t.questions.close(b.id, QuestionState.WITHDRAWN))
+    assert await store.read(lambda t: t.questions.open()) == [a, c]
+    assert await store.read(lambda t: t.questions.open(c.session)) == [c]
+    assert await store.read(lambda t: t.questions.open(b.session)) == []
+
+
+async def test_a_decision_keeps_who_what_and_when(store: Store, clock: Clock) -> None:
+    question = await ask(store)
+    clock.now += 60
+    assert await store.run(
+        lambda t: t.questions.close(
+            question.id, QuestionState.DECIDED, choice="stop", by="telegram:1", name="Ann"
+        )
+    )
+    decided = await store.read(lambda t: t.questions.get(question.id))
+    assert decided.state is QuestionState.DECIDED
+    assert (decided.choice, decided.decided_by, decided.decided_name, decided.decided_at) == (
+        "stop",
+        "telegram:1",
+        "Ann",
+        1_060.0,
+    )
+
+
+@pytest.mark.parametrize(
+    "first", [QuestionState.DECIDED, QuestionState.EXPIRED, QuestionState.WITHDRAWN]
+)
+async def test_what_is_closed_stays_as_it_was_closed(store: Store, first: QuestionState) -> None:
+    question = await ask(store)
+    assert await store.run(lambda t: t.questions.close(question.id, first, by="telegram:1"))
+    closed = await store.read(lambda t: t.questions.get(question.id))
+    for state in (QuestionState.DECIDED, QuestionState.EXPIRED, QuestionState.WITHDRAWN):
+
+        async def close_again(state: QuestionState = state) -> bool:
+            return await store.run(
+                lambda t: t.questions.close(question.id, state, choice="stop", by="telegram:2")
+            )
+
+        assert not await close_again()
+    assert await store.read(lambda t: t.questions.get(question.id)) == closed
+
+
+async def test_of_twenty_presses_at_once_one_decides(store: Store) -> None:
+    question = await ask(store)
+
+    async def press(who: str) -> bool:
+        return await store.run(
+            lambda t: t.questions.close(question.id, QuestionState.DECIDED, choice="stop", by=who)
+        )
+
+    decided = await asyncio.gather(*(press(str(i)) for i in range(20)))
+    assert decided.count(True) == 1
+    winner = (await store.read(lambda t: t.questions.get(question.id))).decided_by
+    assert winner == str(decided.index(True))
+
+
+async def test_a_question_cannot_be_closed_into_being_open(store: Store) -> None:
+    question = await ask(store)
+    with pytest.raises(ValueError, match="open"):
+        await store.run(lambda t: t.questions.close(question.id, QuestionState.OPEN))
+
+
+async def test_a_level_is_reached_once_and_in_order(store: Store) -> None:
+    question = await ask(store)
+
+    def reach(level: int) -> "asyncio.Future[bool]":
+        return asyncio.ensure_future(
+            store.run(lambda t: t.questions.reach_level(question.id, level))
+        )
+
+    reached = [await reach(level) for level in (2, 1, 1, 2, 2, 4)]
+    assert reached == [False, True, False, True, False, False]
+    assert (await store.read(lambda t: t.questions.get(question.id))).level == 2
+
+
+async def test_copies_come_in_the_order_they_were_posted(store: Store) -> None:
+    question, other = await ask(store), await ask(store)
+    a = await post(store, question, "telegram:1")
+    await post(store, other, "telegram:1")
+    b = await post(store, question, "discord:2")
+    assert await store.read(lambda t: t.questions.posts(question.id)) == [a, b]
+    assert (a.question, a.address) == (question.id, "telegram:1")
+
+
+async def test_a_button_stands_for_a_choice_of_a_copy(store: Store) -> None:
+    question = await ask(store)
+    copy = await post(store, question, "telegram:1")
+    await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[1]))
+    button = await store.read(lambda t: t.questions.button("token"))
+    assert button == ButtonRow("token", question.id, "stop", copy.id, "telegram:1")
+    assert await store.read(lambda t: t.questions.button("forged")) is None
+
+
+async def test_a_token_is_given_to_one_button_only(store: Store) -> None:
+    question = await ask(store)
+    copy = await post(store, question, "telegram:1")
+    await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[0]))
+    with pytest.raises(StoreError):
+        await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[1]))
+    button = await store.read(lambda t: t.questions.button("token"))
+    assert button is not None and button.choice == "retry"
+
+
+async def test_questions_refer_only_to_what_is_there(store: Store) -> None:
+    question = await ask(store)
+    nowhere = QuestionPost(99, question.id, "telegram:1", 99)
+    for work in (
+        lambda t: t.questions.create(draft(99)),
+        lambda t: t.questions.get(99),
+        lambda t: t.questions.close(99, QuestionState.EXPIRED),
+        lambda t: t.questions.reach_level(99, 1),
+        lambda t: t.questions.add_post(question.id, "telegram:1", 99),
+        lambda t: t.questions.add_post(
+            99, "telegram:1", t.outbox.enqueue(Parcel("telegram:1", "post", {})).id
+        ),
+        lambda t: t.questions.add_button("token", nowhere, CHOICES[0]),
+    ):
+        with pytest.raises(NotFound):
+            await store.run(work)
+    assert await store.read(lambda t: t.questions.open()) == [question]

@@ -1,0 +1,229 @@
+"""A Discord to test against: REST and gateway on one port, for discord.py as it is.
+
+In tests:
+
+    async with DiscordServer(token="x") as server:
+        DiscordAdapter("x", server.api_base, server.gateway_url)
+        server.dm("ann", "hello")
+        await server.wait_for(lambda: len(server.messages(server.dm_of("ann"))) == 2)
+
+By hand: python -m tests.stand_ins.discord --port 8082 --token x
+"""
+
+import argparse
+import asyncio
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from tests.stand_ins.discord_console import converse
+from tests.stand_ins.discord_gateway import Gateway
+from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest
+from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
+
+_SLASH, _COMPONENT = 2, 3
+
+
+class DiscordServer:
+    """One server ("guild") with a channel "general", private chats, and one bot in both.
+
+    `world.clock` (Unix seconds) decides when interactions die and may be replaced.
+    """
+
+    def __init__(self, token: str = "token", port: int = 0) -> None:
+        self._port = port
+        self.watchers: list[Callable[[str, Json], None]] = []
+        """Called with each event and its data."""
+        self.gateway = Gateway(token)
+        self.world = World(self._announce)
+        self.gateway.world = self.world
+        self.rest = Rest(self.world, token)
+        self.general = self.world.channel("general")
+        application = self.rest.application()
+        application.router.add_get("/gateway/", self.gateway.serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
+
+    async def __aenter__(self) -> Self:
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        self.gateway.url = self.gateway_url
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.gateway.drop(resumable=False, code=1001)
+        await self._runner.cleanup()
+
+    @property
+    def api_base(self) -> str:
+        return f"http://127.0.0.1:{self._port}{BASE}"
+
+    @property
+    def gateway_url(self) -> str:
+        return f"ws://127.0.0.1:{self._port}/gateway/"
+
+    @property
+    def mention(self) -> str:
+        """The bot, mentioned."""
+        return f"<@{self.world.bot.id}>"
+
+    # What people do.
+
+    def user(self, name: str) -> User:
+        return self.world.user(name)
+
+    def dm_of(self, user: str) -> Channel:
+        return self.world.dm(self.user(user))
+
+    def thread(self, name: str) -> Channel:
+        return self.world.thread(self.general, name)
+
+    def say(self, channel: Channel, user: str, text: str, **more: Any) -> Json:
+        """`more`: reply_to (a message), ping (of its author), and fields of the message."""
+        return self.world.say(channel, self.user(user), text, **more)
+
+    def dm(self, user: str, text: str, **more: Any) -> Json:
+        return self.say(self.dm_of(user), user, text, **more)
+
+    def press(self, message: Json, label: str, user: str) -> Interaction:
+        """KeyError where the message, as it is now, has no such button."""
+        channel = self.world.channels[int(message["channel_id"])]
+        buttons = self.buttons(channel.message(message["id"]))
+        return self.press_forged(message, buttons[label], user)
+
+    def press_forged(self, message: Json, custom_id: str, user: str) -> Interaction:
+        """A press with any custom_id, whether there is such a button or not."""
+        channel = self.world.channels[int(message["channel_id"])]
+        data = {"custom_id": custom_id, "component_type": 2, "id": 2}
+        return self._interact(_COMPONENT, channel, user, data, channel.message(message["id"]))
+
+    def slash(self, channel: Channel, user: str, name: str, argument: str = "") -> Interaction:
+        """KeyError where the command is not registered, or takes no argument."""
+        command = {command["name"]: command for command in self.world.commands}[name]
+        data: Json = {"id": command["id"], "name": name, "type": 1}
+        if argument:
+            option = {option["type"]: option for option in command["options"]}[3]
+            data["options"] = [{"name": option["name"], "type": 3, "value": argument}]
+        return self._interact(_SLASH, channel, user, data, None)
+
+    def _interact(
+        self, kind: int, channel: Channel, user: str, data: Json, message: Json | None
+    ) -> Interaction:
+        who = self.user(user)
+        interaction = Interaction(
+            id=self.world.snowflake(),
+            token=secrets.token_urlsafe(80),
+            kind="command" if kind == _SLASH else "press",
+            channel=channel,
+            user=who,
+            created=self.world.clock(),
+            message=message,
+        )
+        self.world.interactions[interaction.token] = interaction
+        event: Json = {
+            "id": str(interaction.id),
+            "application_id": str(self.world.bot.id),
+            "type": kind,
+            "token": interaction.token,
+            "version": 1,
+            "data": data,
+            "channel": self.world.channel_json(channel),
+            "channel_id": str(channel.id),
+            "locale": "en-US",
+            "app_permissions": "0",
+            "attachment_size_limit": 1024,
+            "entitlements": [],
+            "authorizing_integration_owners": {},
+        }
+        if channel.kind == "dm":
+            event |= {"user": who.json(), "context": 1}
+        else:
+            member = who.member() | {"user": who.json(), "permissions": "0"}
+            event |= {"guild_id": str(self.world.guild_id), "member": member, "context": 0}
+        if message is not None:
+            event["message"] = message
+        self._announce("INTERACTION_CREATE", event)
+        return interaction
+
+    # What is there to see.
+
+    def messages(self, channel: Channel) -> list[Json]:
+        """All of a channel as they are now, oldest first."""
+        return channel.messages
+
+    def said(self, channel: Channel) -> list[str]:
+        """What the bot said in a channel."""
+        bot = str(self.world.bot.id)
+        return [m["content"] for m in channel.messages if m["author"]["id"] == bot]
+
+    def buttons(self, message: Json) -> dict[str, str]:
+        """Label → custom_id."""
+        return {
+            button["label"]: button["custom_id"]
+            for row in message["components"]
+            for button in row["components"]
+        }
+
+    @property
+    def whispers(self) -> list[Whisper]:
+        return self.world.whispers
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.rest.requests
+
+    @property
+    def violations(self) -> list[str]:
+        """What the published API description does not allow, in requests or in replies."""
+        return self.rest.violations
+
+    async def wait_for(self, predicate: Callable[[], Any], timeout: float = 10.0) -> Any:
+        """Return what `predicate` gives once that is true. TimeoutError after `timeout` seconds.
+
+        It polls, because what is waited for is as often on the bot's side as on this one.
+        """
+        async with asyncio.timeout(timeout):
+            while not (result := predicate()):
+                await asyncio.sleep(0.005)
+            return result
+
+    # What goes wrong.
+
+    def inject(self, method: str, path: str, fault: Fault, times: int = 1) -> None:
+        """Let the next `times` calls fail whose path matches the regular expression."""
+        self.rest.injections.append(Injection(method, re.compile(path), fault, times))
+
+    def _announce(self, event: str, data: Json) -> None:
+        if event != WHISPER:
+            self.gateway.dispatch(event, data)
+        for watch in self.watchers:
+            watch(event, data)
+
+
+async def serve(port: int, token: str) -> None:
+    async with DiscordServer(token, port) as server:
+        await converse(server)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A Discord for one bot and one person at a time")
+    parser.add_argument("--port", type=int, default=8082)
+    parser.add_argument("--token", default="x")
+    arguments = parser.parse_args()
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve(arguments.port, arguments.token))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The gateway of the Discord stand-in: sessions, heartbeats, replay after RESUME."""
+
+import asyncio
+import json
+import secrets
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from tests.stand_ins.discord_world import Json, World
+
+DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, ACK = 0, 1, 2, 6, 7, 9, 10, 11
+AUTHENTICATION_FAILED, DISALLOWED_INTENTS = 4004, 4014
+
+_GUILDS, _GUILD_MESSAGES, _DIRECT_MESSAGES = 1 << 0, 1 << 9, 1 << 12
+_PRIVILEGED = 1 << 1 | 1 << 8 | 1 << 15
+_HEARTBEAT_MS = 41_250
+
+
+class Connection:
+    """One websocket; what is sent goes out in order, compressed where the client asked for it."""
+
+    def __init__(self, socket: web.WebSocketResponse, compressed: bool) -> None:
+        self.socket = socket
+        self._frames: asyncio.Queue[Json] = asyncio.Queue()
+        self._compressor = zlib.compressobj() if compressed else None
+
+    def send(self, op: int, data: Any, event: str | None = None, number: int | None = None) -> None:
+        self._frames.put_nowait({"op": op, "d": data, "t": event, "s": number})
+
+    async def write(self) -> None:
+        while True:
+            frame = json.dumps(await self._frames.get())
+            if self._compressor is None:
+                await self.socket.send_str(frame)
+            else:
+                data = self._compressor.compress(frame.encode())
+                await self.socket.send_bytes(data + self._compressor.flush(zlib.Z_SYNC_FLUSH))
+
+
+@dataclass(slots=True)
+class Session:
+    id: str
+    intents: int
+    connection: Connection | None
+    events: list[tuple[str, Json]] = field(default_factory=list)
+    """All of them; the number of an event is its position, from 1."""
+
+    def add(self, event: str, data: Json) -> None:
+        self.events.append((event, data))
+        if self.connection is not None:
+            self.connection.send(DISPATCH, data, event, len(self.events))
+
+    def replay(self, seen: int) -> None:
+        assert self.connection is not None
+        for number, (event, data) in enumerate(self.events[seen:], seen + 1):
+            self.connection.send(DISPATCH, data, event, number)
+        self.add("RESUMED", {})
+
+
+class Gateway:
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self.world: World
+        self.url = ""
+        self.sessions: dict[str, Session] = {}
+        self.connections: set[Connection] = set()
+        self.opened = 0
+        self.identified = 0
+        self.resumed = 0
+        self.down = False
+        """Whether new connections are refused with 503."""
+        self.refused_intents = _PRIVILEGED
+        """Intents that are answered with 4014."""
+
+    def dispatch(self, event: str, data: Json) -> None:
+        """To every session that subscribed to such events, connected or not."""
+        private = "guild_id" not in data
+        for session in self.sessions.values():
+            wanted = _DIRECT_MESSAGES if private else _GUILD_MESSAGES
+            if event.startswith("MESSAGE_"):
+                if session.intents & wanted:
+                    session.add(event, self._seen(event, data))
+            elif event == "INTERACTION_CREATE" or session.intents & _GUILDS:
+                session.add(event, data)
+
+    def _seen(self, event: str, data: Json) -> Json:
+        if event == "MESSAGE_DELETE":
+            return data
+        return self.world.seen(data, self.world.channels[int(data["channel_id"])])
+
+    async def drop(self, *, resumable: bool, code: int = 4000) -> None:
+        """Close every connection. What is not resumable is forgotten: a later RESUME fails."""
+        if not resumable:
+            self.sessions.clear()
+        for connection in list(self.connections):
+            await connection.socket.close(code=code)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        if self.down:
+            return web.Response(status=503)
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        connection = Connection(socket, request.query.get("compress") == "zlib-stream")
+        self.connections.add(connection)
+        self.opened += 1
+        writer = asyncio.create_task(connection.write())
+        connection.send(HELLO, {"heartbeat_interval": _HEARTBEAT_MS})
+        try:
+            async for frame in socket:
+                if frame.type is WSMsgType.TEXT:
+                    await self._handle(connection, json.loads(frame.data))
+        finally:
+            self.connections.discard(connection)
+            for session in self.sessions.values():
+                if session.connection is connection:
+                    session.connection = None
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+        return socket
+
+    async def _handle(self, connection: Connection, frame: Json) -> None:
+        match frame["op"]:
+            case 1:
+                connection.send(ACK, None)
+            case 2:
+                await self._identify(connection, frame["d"])
+            case 6:
+                self._resume(connection, frame["d"])
+
+    async def _identify(self, connection: Connection, data: Json) -> None:
+        if data["token"] != self._token:
+            await connection.socket.close(code=AUTHENTICATION_FAILED)
+            return
+        if data["intents"] & self.refused_intents:
+            await connection.socket.close(code=DISALLOWED_INTENTS)
+            return
+        self.identified += 1
+        session = Session(secrets.token_hex(16), data["intents"], connection)
+        self.sessions[session.id] = session
+        guild = str(self.world.guild_id)
+        session.add(
+            "READY",
+            {
+                "v": 10,
+                "user": self.world.bot.json(),
+                "guilds": [{"id": guild, "unavailable": True}],
+                "session_id": session.id,
+                "resume_gateway_url": self.url,
+                "application": {"id": str(self.world.bot.id), "flags": 0},
+            },
+        )
+        if session.intents & _GUILDS:
+            session.add("GUILD_CREATE", self.world.guild_json())
+
+    def _resume(self, connection: Connection, data: Json) -> None:
+        session = self.sessions.get(data["session_id"])
+        if session is None or data["token"] != self._token:
+            connection.send(INVALID, False)
+            return
+        self.resumed += 1
+        session.connection = connection
+        session.replay(data["seq"])

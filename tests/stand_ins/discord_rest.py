@@ -1,0 +1,363 @@
+"""The REST calls of the Discord stand-in, and the ways in which they can be made to fail."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from tests.stand_ins import discord_spec
+from tests.stand_ins.discord_world import (
+    EPHEMERAL,
+    LOADING,
+    ApiError,
+    Channel,
+    Interaction,
+    Json,
+    World,
+)
+
+BASE = "/api/v10"
+
+_ANSWER_SECONDS = 3.0
+_TOKEN_SECONDS = 15 * 60.0
+_DEFER_MESSAGE, _DEFER_UPDATE, _MESSAGE, _UPDATE, _MODAL = 5, 6, 4, 7, 9
+_OPEN_TO_ALL = re.compile(rf"{BASE}/(?:interactions|webhooks)/.*")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Answer with an error, without doing it."""
+
+    status: int
+    code: int = 0
+    message: str = "injected"
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """429. Without `via` it looks like Cloudflare's."""
+
+    retry_after: float
+    via: bool = True
+    everywhere: bool = False
+    """A global rate limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Close the connection without an answer."""
+
+    done: bool
+    """Whether it is done before that."""
+
+
+Fault = Fail | Throttle | Cut
+
+
+@dataclass(slots=True)
+class Injection:
+    method: str
+    path: re.Pattern[str]
+    fault: Fault
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    """Without the API's base."""
+    payload: Any
+
+
+class Rest:
+    def __init__(self, world: World, token: str) -> None:
+        self._world = world
+        self._authorization = f"Bot {token}"
+        self.requests: list[Request] = []
+        self.violations: list[str] = []
+        self.injections: list[Injection] = []
+
+    def application(self) -> web.Application:
+        @web.middleware
+        async def around(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._around(request, handler)
+
+        application = web.Application(middlewares=[around])
+        add = application.router.add_route
+        channel = f"{BASE}/channels/{{channel}}"
+        webhook = f"{BASE}/webhooks/{{application}}/{{token}}"
+        add("GET", f"{BASE}/users/@me", self._me)
+        add("POST", f"{BASE}/users/@me/channels", self._open_dm)
+        add("GET", f"{BASE}/oauth2/applications/@me", self._application)
+        add("PUT", f"{BASE}/applications/{{application}}/commands", self._set_commands)
+        add("GET", channel, self._get_channel)
+        add("GET", f"{channel}/messages", self._history)
+        add("POST", f"{channel}/messages", self._create_message)
+        add("GET", f"{channel}/messages/{{message}}", self._get_message)
+        add("PATCH", f"{channel}/messages/{{message}}", self._edit_message)
+        add("DELETE", f"{channel}/messages/{{message}}", self._delete_message)
+        add("POST", f"{channel}/messages/{{message}}/threads", self._create_thread)
+        add("POST", f"{channel}/threads", self._create_thread)
+        add("POST", f"{channel}/typing", self._typing)
+        add("POST", f"{BASE}/interactions/{{id}}/{{token}}/callback", self._callback)
+        add("POST", webhook, self._follow_up)
+        add("GET", f"{webhook}/messages/@original", self._original)
+        add("PATCH", f"{webhook}/messages/@original", self._edit_original)
+        return application
+
+    # Around every call.
+
+    async def _around(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not request.path.startswith(f"{BASE}/"):
+            return await handler(request)
+        body = await request.read()
+        payload = json.loads(body) if body else None
+        path = request.path.removeprefix(BASE)
+        self.requests.append(Request(request.method, path, payload))
+        fault = self._injected(request.method, path)
+        match fault:
+            case Fail():
+                return error(ApiError(fault.status, fault.code, fault.message))
+            case Throttle():
+                return throttled(fault)
+            case Cut(done=False):
+                return cut(request)
+        response = await self._handled(request, handler)
+        if fault is not None:
+            return cut(request)
+        assert isinstance(response, web.Response)
+        reply = json.loads(response.body) if isinstance(response.body, bytes) else None
+        self.violations += discord_spec.problems(
+            request.method, path, payload, response.status, reply
+        )
+        return response
+
+    def _injected(self, method: str, path: str) -> Fault | None:
+        for injection in self.injections:
+            if injection.method == method and injection.path.search(path) and injection.times:
+                injection.times -= 1
+                return injection.fault
+        return None
+
+    async def _handled(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        authorized = request.headers.get("Authorization") == self._authorization
+        try:
+            if not (authorized or _OPEN_TO_ALL.fullmatch(request.path)):
+                raise ApiError(401, 0, "401: Unauthorized")
+            response = await handler(request)
+        except ApiError as problem:
+            response = error(problem)
+        except web.HTTPNotFound:
+            response = error(ApiError(404, 0, "404: Not Found"))
+        route = getattr(request.match_info.route.resource, "canonical", "none")
+        response.headers.update(
+            {
+                "X-RateLimit-Limit": "50",
+                "X-RateLimit-Remaining": "49",
+                "X-RateLimit-Reset-After": "1.0",
+                "X-RateLimit-Reset": str(self._world.clock() + 1),
+                "X-RateLimit-Bucket": f"{hash((request.method, route)) & 0xFFFFFFFF:x}",
+            }
+        )
+        return response
+
+    # The bot itself.
+
+    async def _me(self, _: web.Request) -> web.Response:
+        return reply(self._world.bot.json() | {"mfa_enabled": False, "locale": "en-US"})
+
+    async def _application(self, _: web.Request) -> web.Response:
+        return reply(
+            {
+                "id": str(self._world.bot.id),
+                "name": "Bough",
+                "icon": None,
+                "description": "",
+                "type": None,
+                "bot_public": True,
+                "bot_require_code_grant": False,
+                "verify_key": "0" * 64,
+                "flags": 0,
+                "flags_new": "0",
+                "redirect_uris": [],
+                "interactions_endpoint_url": None,
+                "role_connections_verification_url": None,
+                "owner": self._world.bot.json() | {"bot": False},
+                "approximate_guild_count": 1,
+                "approximate_user_install_count": 0,
+                "approximate_user_authorization_count": 0,
+                "explicit_content_filter": 0,
+                "eligible_oauth2_scopes": [],
+                "team": None,
+            }
+        )
+
+    async def _set_commands(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        if len({command["name"] for command in given}) < len(given):
+            raise ApiError(400, 50035, "APPLICATION_COMMANDS_DUPLICATE_NAME")
+        common: Json = {"type": 1, "default_member_permissions": None, "version": "1"}
+        common |= {"application_id": str(self._world.bot.id)}
+        self._world.commands = [
+            common | {"id": str(self._world.snowflake())} | command for command in given
+        ]
+        return reply(self._world.commands)
+
+    # Channels.
+
+    def _channel(self, request: web.Request) -> Channel:
+        return self._world.reachable(int(request.match_info["channel"]))
+
+    async def _open_dm(self, request: web.Request) -> web.Response:
+        recipient = int((await request.json())["recipient_id"])
+        for user in self._world.users.values():
+            if user.id == recipient:
+                return reply(self._world.channel_json(self._world.dm(user)))
+        raise ApiError(400, 50033, "Invalid Recipient(s)")
+
+    async def _get_channel(self, request: web.Request) -> web.Response:
+        return reply(self._world.channel_json(self._channel(request)))
+
+    async def _typing(self, request: web.Request) -> web.Response:
+        self._world.typing.append(self._channel(request))
+        return web.Response(status=204)
+
+    async def _create_thread(self, request: web.Request) -> web.Response:
+        thread = self._world.thread(self._channel(request), (await request.json())["name"])
+        return reply(self._world.channel_json(thread), status=201)
+
+    # Messages.
+
+    async def _history(self, request: web.Request) -> web.Response:
+        channel = self._channel(request)
+        after, limit = int(request.query.get("after", 0)), int(request.query.get("limit", 50))
+        newer = [message for message in channel.messages if int(message["id"]) > after]
+        page = newer[:limit] if "after" in request.query else newer[-limit:]
+        return reply([self._world.seen(message, channel) for message in reversed(page)])
+
+    async def _create_message(self, request: web.Request) -> web.Response:
+        return reply(self._world.post(self._channel(request), await request.json()))
+
+    async def _get_message(self, request: web.Request) -> web.Response:
+        channel = self._channel(request)
+        message = channel.message(request.match_info["message"])
+        return reply(self._world.seen(message, channel))
+
+    async def _edit_message(self, request: web.Request) -> web.Response:
+        channel = self._channel(request)
+        message = channel.message(request.match_info["message"])
+        if message["author"]["id"] != str(self._world.bot.id):
+            raise ApiError(403, 50005, "Cannot edit a message authored by another user")
+        return reply(self._world.edit(channel, message, await request.json()))
+
+    async def _delete_message(self, request: web.Request) -> web.Response:
+        channel = self._channel(request)
+        self._world.delete(channel, channel.message(request.match_info["message"]))
+        return web.Response(status=204)
+
+    # Interactions.
+
+    async def _callback(self, request: web.Request) -> web.Response:
+        interaction = self._world.interactions.get(request.match_info["token"])
+        if interaction is None or str(interaction.id) != request.match_info["id"]:
+            raise ApiError(404, 10062, "Unknown interaction")
+        if self._world.clock() - interaction.created > _ANSWER_SECONDS:
+            raise ApiError(404, 10062, "Unknown interaction")
+        if interaction.answered is not None:
+            raise ApiError(400, 40060, "Interaction has already been acknowledged.")
+        answer = await request.json()
+        self._answer(interaction, answer["type"], answer.get("data") or {})
+        if request.query.get("with_response") not in ("1", "true"):
+            return web.Response(status=204)
+        kind = 2 if interaction.kind == "command" else 3
+        return reply({"interaction": {"id": str(interaction.id), "type": kind}})
+
+    def _answer(self, interaction: Interaction, kind: int, data: Json) -> None:
+        match kind:
+            case 5 if interaction.kind == "command":
+                thinking = {"content": "…", "flags": 0}
+                interaction.message = self._world.post(
+                    interaction.channel, thinking, content="", flags=LOADING | data.get("flags", 0)
+                )
+            case 4:
+                self._say(interaction, data)
+            case 6 if interaction.kind == "press":
+                pass
+            case 7 if interaction.message is not None:
+                self._world.edit(interaction.channel, interaction.message, data)
+            case _:
+                raise ApiError(400, 50035, "Invalid Form Body: type")
+        interaction.answered = kind
+
+    def _say(self, interaction: Interaction, data: Json) -> Json:
+        if (data.get("flags") or 0) & EPHEMERAL:
+            return self._world.whisper(interaction, data)
+        message = self._world.post(interaction.channel, data)
+        if interaction.message is None:
+            interaction.message = message
+        return message
+
+    def _answerable(self, request: web.Request) -> Interaction:
+        interaction = self._world.interactions.get(request.match_info["token"])
+        if interaction is None or interaction.answered is None:
+            raise ApiError(404, 10015, "Unknown Webhook")
+        if self._world.clock() - interaction.created > _TOKEN_SECONDS:
+            raise ApiError(401, 50027, "Invalid Webhook Token")
+        return interaction
+
+    async def _follow_up(self, request: web.Request) -> web.Response:
+        interaction, data = self._answerable(request), await request.json()
+        if interaction.message is not None and interaction.message["flags"] & LOADING:
+            return reply(self._world.edit(interaction.channel, interaction.message, data))
+        return reply(self._say(interaction, data))
+
+    async def _original(self, request: web.Request) -> web.Response:
+        return reply(self._original_of(self._answerable(request)))
+
+    async def _edit_original(self, request: web.Request) -> web.Response:
+        interaction = self._answerable(request)
+        message = self._original_of(interaction)
+        return reply(self._world.edit(interaction.channel, message, await request.json()))
+
+    def _original_of(self, interaction: Interaction) -> Json:
+        message = interaction.message
+        if message is None or message not in interaction.channel.messages:
+            raise ApiError(404, 10008, "Unknown Message")
+        return message
+
+
+def reply(value: Any, status: int = 200) -> web.Response:
+    # discord.py compares the content type as a whole: no charset.
+    return web.Response(
+        body=json.dumps(value).encode(), status=status, content_type="application/json"
+    )
+
+
+def error(problem: ApiError) -> web.Response:
+    return reply({"message": problem.message, "code": problem.code}, problem.status)
+
+
+def throttled(fault: Throttle) -> web.Response:
+    body = {
+        "message": "You are being rate limited.",
+        "retry_after": fault.retry_after,
+        "global": fault.everywhere,
+        "code": 0,
+    }
+    response = reply(body, 429)
+    response.headers["Retry-After"] = str(max(1, round(fault.retry_after)))
+    if fault.via:
+        response.headers["Via"] = "1.1 google"
+    return response
+
+
+def cut(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()

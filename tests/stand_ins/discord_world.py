@@ -1,0 +1,382 @@
+"""A small Discord: people, one server, channels, messages, in the JSON shapes of API version 10."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+Json = dict[str, Any]
+
+EPOCH_MS = 1_420_070_400_000
+CONTENT_LIMIT = 2000
+EPHEMERAL = 1 << 6
+LOADING = 1 << 7
+WHISPER = "WHISPER"
+"""An event for watchers; the gateway never sends it."""
+_KINDS = {"text": 0, "dm": 1, "thread": 11}
+
+
+class ApiError(Exception):
+    """What Discord answers instead of doing it."""
+
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: int
+    name: str
+    bot: bool = False
+
+    def json(self) -> Json:
+        return {
+            "id": str(self.id),
+            "username": self.name.lower(),
+            "global_name": self.name,
+            "discriminator": "0",
+            "avatar": None,
+            "bot": self.bot,
+            "public_flags": 0,
+            "flags": 0,
+            "primary_guild": None,
+        }
+
+    def member(self) -> Json:
+        return {
+            "roles": [],
+            "joined_at": "2020-01-01T00:00:00+00:00",
+            "deaf": False,
+            "mute": False,
+            "flags": 0,
+        }
+
+
+@dataclass(slots=True)
+class Channel:
+    id: int
+    kind: Literal["text", "dm", "thread"]
+    name: str = ""
+    parent: "Channel | None" = None
+    recipient: User | None = None
+    messages: list[Json] = field(default_factory=list)
+    forbidden: bool = False
+    """The bot may neither read nor write here."""
+
+    def message(self, message_id: str) -> Json:
+        for message in self.messages:
+            if message["id"] == message_id:
+                return message
+        raise ApiError(404, 10008, "Unknown Message")
+
+
+@dataclass(slots=True)
+class Interaction:
+    id: int
+    token: str
+    kind: Literal["command", "press"]
+    channel: Channel
+    user: User
+    created: float
+    message: Json | None
+    """The message of a press; of a command its answer, once there is one."""
+    answered: int | None = None
+    """Type of the callback that was accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whisper:
+    """An ephemeral message, and the one person who sees it."""
+
+    user: User
+    text: str
+
+
+class World:
+    """The state. `announce` is told of each event as the gateway names it."""
+
+    def __init__(self, announce: Callable[[str, Json], None]) -> None:
+        self._announce = announce
+        self._last_snowflake = 0
+        self.clock: Callable[[], float] = time.time
+        self.users: dict[str, User] = {}
+        self.channels: dict[int, Channel] = {}
+        self.commands: list[Json] = []
+        self.interactions: dict[str, Interaction] = {}
+        self.whispers: list[Whisper] = []
+        self.typing: list[Channel] = []
+        self._nonces: dict[tuple[int, str], Json] = {}
+        self.bot = User(self.snowflake(), "Bough", bot=True)
+        self.guild_id = self.snowflake()
+        self.role_id = self.snowflake()
+        """The role that Discord makes for the bot."""
+
+    def snowflake(self) -> int:
+        now = (int(self.clock() * 1000) - EPOCH_MS) << 22
+        self._last_snowflake = max(now, self._last_snowflake + 1)
+        return self._last_snowflake
+
+    # People and places.
+
+    def user(self, name: str) -> User:
+        if name not in self.users:
+            self.users[name] = User(self.snowflake(), name)
+        return self.users[name]
+
+    def channel(self, name: str) -> Channel:
+        for channel in self.channels.values():
+            if channel.kind == "text" and channel.name == name:
+                return channel
+        return self._add(Channel(self.snowflake(), "text", name))
+
+    def thread(self, parent: Channel, name: str) -> Channel:
+        thread = self._add(Channel(self.snowflake(), "thread", name, parent))
+        self._announce("THREAD_CREATE", self.channel_json(thread) | {"newly_created": True})
+        return thread
+
+    def dm(self, user: User) -> Channel:
+        for channel in self.channels.values():
+            if channel.recipient == user:
+                return channel
+        return self._add(Channel(self.snowflake(), "dm", recipient=user))
+
+    def _add(self, channel: Channel) -> Channel:
+        self.channels[channel.id] = channel
+        return channel
+
+    def reachable(self, channel_id: int) -> Channel:
+        channel = self.channels.get(channel_id)
+        if channel is None:
+            raise ApiError(404, 10003, "Unknown Channel")
+        if channel.forbidden:
+            raise ApiError(403, 50001, "Missing Access")
+        return channel
+
+    # Messages.
+
+    def say(
+        self,
+        channel: Channel,
+        author: User,
+        text: str,
+        *,
+        reply_to: Json | None = None,
+        ping: bool = True,
+        **extra: Any,
+    ) -> Json:
+        message = self._new_message(channel, author, text) | extra
+        if reply_to is not None:
+            message |= {
+                "type": 19,
+                "message_reference": self._reference(channel, reply_to["id"]),
+                "referenced_message": reply_to,
+            }
+            if ping and reply_to["author"] not in message["mentions"]:
+                message["mentions"].append(reply_to["author"])
+        return self._publish(channel, message)
+
+    def post(self, channel: Channel, payload: Json, **extra: Any) -> Json:
+        """What the bot sends. The same nonce again gives the first message again."""
+        nonce = payload.get("nonce")
+        if nonce and payload.get("enforce_nonce") and (channel.id, nonce) in self._nonces:
+            return self._nonces[channel.id, nonce]
+        check_message(payload)
+        message = self._new_message(channel, self.bot, payload.get("content") or "")
+        message |= {"components": numbered(payload.get("components") or [])}
+        message |= {"flags": payload.get("flags") or 0} | extra
+        if nonce:
+            message["nonce"] = nonce
+            self._nonces[channel.id, nonce] = message
+        if reference := payload.get("message_reference"):
+            message |= {
+                "type": 19,
+                "message_reference": self._reference(channel, reference["message_id"]),
+            }
+            message["referenced_message"] = self._referenced(channel, reference)
+        return self._publish(channel, message)
+
+    def edit(self, channel: Channel, message: Json, payload: Json) -> Json:
+        check_message({"content": message["content"]} | payload)
+        if "content" in payload:
+            message["content"] = payload["content"] or ""
+        if "components" in payload:
+            message["components"] = numbered(payload["components"] or [])
+        if payload.get("flags") is not None:
+            message["flags"] = payload["flags"]
+        message["flags"] &= ~LOADING
+        message["edited_timestamp"] = self._now()
+        self._announce("MESSAGE_UPDATE", message | self._where(channel))
+        return message
+
+    def delete(self, channel: Channel, message: Json) -> None:
+        channel.messages.remove(message)
+        event = {"id": message["id"], "channel_id": message["channel_id"]}
+        self._announce("MESSAGE_DELETE", event | self._where(channel))
+
+    def whisper(self, interaction: Interaction, payload: Json) -> Json:
+        """An ephemeral message: it stands in no channel, and only one person sees it."""
+        check_message(payload)
+        whisper = Whisper(interaction.user, payload["content"])
+        self.whispers.append(whisper)
+        self._announce(WHISPER, {"user": whisper.user.name, "text": whisper.text})
+        message = self._new_message(interaction.channel, self.bot, payload["content"])
+        return message | {"flags": EPHEMERAL}
+
+    def _publish(self, channel: Channel, message: Json) -> Json:
+        channel.messages.append(message)
+        self._announce("MESSAGE_CREATE", message | self._where(channel))
+        return message
+
+    def _new_message(self, channel: Channel, author: User, text: str) -> Json:
+        people = {str(user.id): user for user in (*self.users.values(), self.bot)}
+        mentioned = dict.fromkeys(re.findall(r"<@!?(\d+)>", text))
+        return {
+            "id": str(self.snowflake()),
+            "channel_id": str(channel.id),
+            "type": 0,
+            "content": text,
+            "author": author.json(),
+            "mentions": [people[number].json() for number in mentioned if number in people],
+            "mention_roles": list(dict.fromkeys(re.findall(r"<@&(\d+)>", text))),
+            "mention_everyone": False,
+            "attachments": [],
+            "embeds": [],
+            "components": [],
+            "timestamp": self._now(),
+            "edited_timestamp": None,
+            "flags": 0,
+            "pinned": False,
+            "tts": False,
+        }
+
+    def _reference(self, channel: Channel, message_id: str) -> Json:
+        return {"type": 0, "channel_id": str(channel.id), "message_id": message_id}
+
+    def _referenced(self, channel: Channel, reference: Json) -> Json | None:
+        for message in channel.messages:
+            if message["id"] == reference["message_id"]:
+                return message
+        if reference.get("fail_if_not_exists", True):
+            raise ApiError(400, 50035, "Invalid Form Body: MESSAGE_REFERENCE_UNKNOWN_MESSAGE")
+        return None
+
+    def _where(self, channel: Channel) -> Json:
+        return {} if channel.kind == "dm" else {"guild_id": str(self.guild_id)}
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self.clock(), UTC).isoformat()
+
+    # Shapes.
+
+    def seen(self, message: Json, channel: Channel) -> Json:
+        """The message as a bot without the message-content intent gets it."""
+        bot = str(self.bot.id)
+        visible = (
+            channel.kind == "dm"
+            or message["author"]["id"] == bot
+            or any(user["id"] == bot for user in message["mentions"])
+        )
+        hidden: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
+        result = dict(message) if visible else message | hidden
+        if result.get("referenced_message"):
+            result["referenced_message"] = self.seen(result["referenced_message"], channel)
+        return result
+
+    def channel_json(self, channel: Channel) -> Json:
+        last = channel.messages[-1]["id"] if channel.messages else None
+        common: Json = {"id": str(channel.id), "type": _KINDS[channel.kind], "flags": 0}
+        if last:
+            common["last_message_id"] = last
+        if channel.recipient is not None:
+            return common | {"recipients": [channel.recipient.json()]}
+        common |= {"guild_id": str(self.guild_id), "name": channel.name}
+        if channel.parent is None:
+            return common | {"position": 0, "permission_overwrites": []}
+        archive: Json = {"archived": False, "locked": False, "auto_archive_duration": 1440}
+        return common | {
+            "parent_id": str(channel.parent.id),
+            "owner_id": str(self.bot.id),
+            "message_count": len(channel.messages),
+            "total_message_sent": len(channel.messages),
+            "member_count": 1,
+            "thread_metadata": archive | {"archive_timestamp": "2020-01-01T00:00:00+00:00"},
+        }
+
+    def guild_json(self) -> Json:
+        places = [channel for channel in self.channels.values() if channel.kind != "dm"]
+        everyone = {"id": str(self.guild_id), "name": "@everyone"}
+        own_role = {"id": str(self.role_id), "name": "Bough", "tags": {"bot_id": str(self.bot.id)}}
+        return {
+            "id": str(self.guild_id),
+            "name": "Guild",
+            "owner_id": str(self.bot.id),
+            "member_count": 2,
+            "roles": [role_json(everyone), role_json(own_role)],
+            "channels": [self.channel_json(place) for place in places if place.kind == "text"],
+            "threads": [self.channel_json(place) for place in places if place.kind == "thread"],
+            "members": [self.bot.member() | {"user": self.bot.json()}],
+            "emojis": [],
+            "stickers": [],
+            "voice_states": [],
+            "presences": [],
+            "features": [],
+            "unavailable": False,
+        }
+
+
+def role_json(role: Json) -> Json:
+    return {
+        "color": 0,
+        "hoist": False,
+        "position": 0,
+        "permissions": "0",
+        "managed": "tags" in role,
+        "mentionable": False,
+        "flags": 0,
+    } | role
+
+
+def check_message(payload: Json) -> None:
+    """ApiError for what Discord refuses although its published schema allows it."""
+    content = payload.get("content") or ""
+    if len(content.encode("utf-16-le")) // 2 > CONTENT_LIMIT:
+        raise ApiError(400, 50035, "Invalid Form Body: content: Must be 2000 or fewer in length.")
+    if not content.strip():
+        raise ApiError(400, 50006, "Cannot send an empty message")
+    if len(payload.get("nonce") or "") > 25:
+        raise ApiError(400, 50035, "Invalid Form Body: nonce: Must be 25 or fewer in length.")
+    check_components(payload.get("components") or [])
+
+
+def check_components(rows: Sequence[Json]) -> None:
+    custom_ids = [button["custom_id"] for row in rows for button in row["components"]]
+    if len(rows) > 5 or any(not 1 <= len(row["components"]) <= 5 for row in rows):
+        raise ApiError(400, 50035, "Invalid Form Body: components: too many")
+    if len(set(custom_ids)) < len(custom_ids):
+        raise ApiError(400, 50035, "Invalid Form Body: COMPONENT_CUSTOM_ID_DUPLICATED")
+    for row in rows:
+        for button in row["components"]:
+            if not button.get("label") or len(button["label"]) > 80:
+                raise ApiError(400, 50035, "Invalid Form Body: label: 1 to 80 characters")
+            if not 1 <= len(button["custom_id"]) <= 100:
+                raise ApiError(400, 50035, "Invalid Form Body: custom_id: 1 to 100 characters")
+
+
+def numbered(rows: Sequence[Json]) -> list[Json]:
+    """Components with the ids that Discord gives them."""
+    count = 0
+    result = []
+    for row in rows:
+        count += 1
+        number = count
+        buttons = []
+        for button in row["components"]:
+            count += 1
+            buttons.append(button | {"id": count})
+        result.append(row | {"id": number, "components": buttons})
+    return result

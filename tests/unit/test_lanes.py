@@ -1,0 +1,117 @@
+import asyncio
+
+import pytest
+
+from gateway.lanes import Lanes
+
+
+class Turns:
+    """Turns that run until they are let go, and what happened to them."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.ended: list[int] = []
+        self.cancelled: list[int] = []
+        self.running = 0
+        self.most = 0
+        self.go_on = asyncio.Event()
+
+    async def advance(self, session: int) -> None:
+        self.begun.append(session)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await self.go_on.wait()
+            self.ended.append(session)
+        except asyncio.CancelledError:
+            self.cancelled.append(session)
+            raise
+        finally:
+            self.running -= 1
+
+
+async def until_idle(lanes: Lanes) -> None:
+    while not lanes.idle():
+        await asyncio.sleep(0)
+
+
+async def started(turns: Turns, count: int) -> None:
+    while len(turns.begun) < count:
+        await asyncio.sleep(0)
+
+
+async def test_a_session_runs_one_turn_at_a_time_and_once_more_for_any_number_of_wakes() -> None:
+    turns = Turns()
+    lanes = Lanes(turns.advance)
+    lanes.wake(1)
+    await started(turns, 1)
+    for _ in range(5):
+        lanes.wake(1)
+    turns.go_on.set()
+    await until_idle(lanes)
+    assert turns.ended == [1, 1]
+    assert turns.most == 1
+
+
+async def test_sessions_run_side_by_side() -> None:
+    turns = Turns()
+    lanes = Lanes(turns.advance)
+    for session in range(10):
+        lanes.wake(session)
+    await started(turns, 10)
+    assert turns.most == 10
+    turns.go_on.set()
+    await until_idle(lanes)
+
+
+async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
+    turns = Turns()
+    lanes = Lanes(turns.advance)
+    lanes.wake(1)
+    await started(turns, 1)
+    lanes.interrupt(1)
+    await started(turns, 2)
+    assert turns.cancelled == [1]
+    turns.go_on.set()
+    await until_idle(lanes)
+    assert turns.ended == [1]
+
+
+async def test_stop_waits_for_the_end_of_the_turn() -> None:
+    turns = Turns()
+    lanes = Lanes(turns.advance)
+    assert not await lanes.stop(1)
+    lanes.wake(1)
+    await started(turns, 1)
+    assert await lanes.stop(1)
+    assert turns.cancelled == [1]
+    await until_idle(lanes)
+
+
+async def test_close_ends_everything_and_wakes_nothing_any_more() -> None:
+    turns = Turns()
+    lanes = Lanes(turns.advance)
+    lanes.wake(1)
+    await started(turns, 1)
+    await lanes.close()
+    lanes.wake(2)
+    assert turns.cancelled == [1]
+    assert lanes.idle()
+
+
+async def test_a_turn_that_fails_leaves_the_others_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    done = asyncio.Event()
+
+    async def advance(session: int) -> None:
+        if session == 1:
+            raise ValueError("broken")
+        done.set()
+
+    lanes = Lanes(advance)
+    lanes.wake(1)
+    lanes.wake(2)
+    await done.wait()
+    await until_idle(lanes)
+    assert "broken" in caplog.text
