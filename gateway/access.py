@@ -22,17 +22,15 @@ class Access:
         return self.is_owner(identity) or _listed(identity, self.config.allow)
 
     def may_decide(self, identity: str, question: Question) -> bool:
-        """By today's configuration, at the moment of the press."""
+        """By today's configuration, at the moment of the press: whoever a level that was reached
+        names, or everybody's approvers where it names nobody, as before the first level."""
         if identity == LOCAL:
             return True
-        levels = self.escalation.levels[: question.level] or (None,)
-        return any(
-            _listed(
-                identity,
-                level.approvers if level is not None and level.approvers else self._approvers,
-            )
-            for level in levels
-        )
+        levels = self.escalation.levels
+        lists = [level.approvers or self._approvers for level in levels[: question.level]]
+        if not levels or levels[0].after > 0:
+            lists.append(self._approvers)
+        return any(_listed(identity, people) for people in lists)
 
     def has_approvers(self) -> bool:
         return bool(self._approvers or any(level.approvers for level in self.escalation.levels))

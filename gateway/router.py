@@ -161,14 +161,17 @@ class Router:
         tx.inbox.finish([row.id])
 
     async def _stranger(self, message: Message) -> None:
-        """Somebody unknown: they are told once, in private, who they are to us. Nothing starts."""
+        """Somebody unknown: they are told once, in private, who they are to us; where the platform
+        waits for an answer to this very event, they get it. Nothing starts."""
+        if not (message.private or message.handle):
+            return
 
         def work(tx: Transaction) -> None:
             identity = message.user.identity
-            if not tx.directory.greet(identity, message.user.name):
-                return
-            tx.directory.audit("stranger", identity, {"name": message.user.name})
-            if message.private:
+            first = tx.directory.greet(identity, message.user.name)
+            if first:
+                tx.directory.audit("stranger", identity, {"name": message.user.name})
+            if first or message.handle:
                 self._say(tx, message, STRANGER.format(identity=identity))
 
         await self.store.run(work)

@@ -92,9 +92,11 @@ class Turns:
         return running or stopped
 
     async def interrupt(self, session: int) -> None:
-        """End the running turn without an answer; what waits for people goes on waiting."""
+        """End the running turn without an answer; what waits for people goes on waiting, and what
+        they decided is carried out."""
         await self.lanes.stop(session)
         await self.store.run(partial(self._stop, session=session, withdraw=False))
+        self.lanes.wake(session)
 
     async def advance(self, session: int) -> None:
         """Do one turn's worth of what is due in a session; wakes it again while more is due."""
@@ -129,8 +131,9 @@ class Turns:
         held = tx.tree.claim(session)
         path = list(tx.tree.context_path(held.leaf))
         settle_running(tx, session, path)
-        withdrawn = self.questions.withdraw(tx, session) if withdraw else 0
-        if withdrawn:
+        withdrawn = 0
+        if withdraw:
+            withdrawn = self.questions.withdraw(tx, session)
             settle_waiting(tx, session, path)
         if rows:
             after = path[-1].id if path else None

@@ -96,8 +96,13 @@ class DiscordAdapter:
             raise Misconfigured("Discord refuses the bot token; set discord.token") from None
         except PLATFORM_ERRORS as error:
             raise adapter_error(error) from error
-        if client.user is None:
+        if client.user is None or client.application is None:
             raise Unavailable("Discord does not say who the bot is")
+        if client.application.interactions_endpoint_url:
+            raise Misconfigured(
+                "the bot has an interactions endpoint URL, so Discord sends presses and commands "
+                "there and not here; clear it on the bot's page in the developer portal"
+            )
         return client.user
 
     async def _register_commands(self, client: discord.Client, rest: Rest) -> None:
@@ -231,6 +236,4 @@ def _start_failed(problem: AdapterError, api_base: str) -> AdapterError:
         case Throttled():
             return Unavailable(str(problem))
         case _:
-            return Misconfigured(
-                f"discord.api_base {api_base} is not a Discord for bots: {problem}"
-            )
+            return Misconfigured(f"Discord at {api_base} does not let the bot start: {problem}")

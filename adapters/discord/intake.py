@@ -188,7 +188,7 @@ class Intake:
         if len(messages) == LIMIT:
             _log.warning("channel %d: read %d missed messages, not the later ones", channel, LIMIT)
         # A later session holds the channel for its own gap, and its reader will let it go.
-        if True:
+        if session == self._session:
             for message in self._held.pop(channel, ()):
                 self._messages.put_nowait(message)
 

@@ -87,14 +87,15 @@ def _arguments(options: object) -> list[str]:
 
 def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
     custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
-    if interaction.message is None or not custom_id.startswith(BUTTON_PREFIX):
+    message, channel = interaction.message, interaction.channel
+    if message is None or channel is None or not custom_id.startswith(BUTTON_PREFIX):
         return None
     return Press(
         key=f"discord:press:{interaction.id}",
-        conversation=_conversation(interaction.message.channel.id),
+        conversation=_conversation(channel.id),
         user=_user(interaction.user),
         token=clean(custom_id.removeprefix(BUTTON_PREFIX)),
-        message_id=str(interaction.message.id),
+        message_id=str(message.id),
         handle=_handle("press", interaction),
     )
 

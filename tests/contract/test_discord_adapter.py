@@ -46,6 +46,15 @@ async def test_a_wrong_token_is_misconfigured_and_is_not_shown(server: DiscordSe
     assert "wrong-token" not in str(caught.value)
 
 
+async def test_a_bot_whose_interactions_go_elsewhere_is_misconfigured(
+    server: DiscordServer,
+) -> None:
+    server.rest.interactions_endpoint = "https://example.com/"
+    adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url)
+    with pytest.raises(Misconfigured, match="interactions endpoint"):
+        await adapter.start()
+
+
 async def test_where_nobody_answers_starting_is_unavailable_and_may_be_tried_again() -> None:
     async with DiscordServer(TOKEN) as server:
         adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url)

@@ -82,6 +82,8 @@ class Rest:
         self.requests: list[Request] = []
         self.violations: list[str] = []
         self.injections: list[Injection] = []
+        self.interactions_endpoint: str | None = None
+        """Where the application wants its interactions, instead of through the gateway."""
 
     def application(self) -> web.Application:
         @web.middleware
@@ -186,7 +188,7 @@ class Rest:
                 "flags": 0,
                 "flags_new": "0",
                 "redirect_uris": [],
-                "interactions_endpoint_url": None,
+                "interactions_endpoint_url": self.interactions_endpoint,
                 "role_connections_verification_url": None,
                 "owner": self._world.bot.json() | {"bot": False},
                 "approximate_guild_count": 1,

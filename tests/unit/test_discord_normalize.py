@@ -242,6 +242,14 @@ def test_a_press_of_a_button_that_is_not_ours_is_nothing() -> None:
     assert told.interaction() is None
 
 
+def test_an_interaction_in_a_place_that_the_library_does_not_know_is_nothing() -> None:
+    told = Told()
+    message = told.discord.world.post(told.discord.dm_of("ann"), {"content": "sure?"})
+    told.discord.press_forged(message, "bough:secret", "ann")
+    told._events[-1]["channel"]["type"] = 99
+    assert told.interaction() is None
+
+
 def test_a_handle_expires_after_fifteen_minutes() -> None:
     handle = Handle("command", (1_000_000 << 22) | 5, "token")
     created = 1_420_070_400 + 1_000

@@ -1,0 +1,224 @@
+"""What the documents promise is what the program has: keys, commands, examples, targets."""
+
+import argparse
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import pytest
+import yaml
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
+
+from agent.demo import RULES
+from agent.scripted import ScriptedModel
+from agent.table import parse_table
+from gateway import commandline
+from gateway.__main__ import parser
+from gateway.commands import ALIASES, COMMANDS
+from gateway.config import Config, ModelConfig, load
+from gateway.questions import DENIED, UNKNOWN
+from gateway.router import STRANGER
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md")
+}
+
+
+MARKS: dict[Any, str] = {dict: ".NAME", tuple: "[]"}
+"""How the README writes the keys of what is in a mapping or a list."""
+
+
+def section(heading: str) -> str:
+    """The text below a heading, to the next heading of its level or above."""
+    found = re.search(rf"^(#+) {re.escape(heading)}\n", README, re.MULTILINE)
+    assert found is not None, f"the README has no heading {heading!r}"
+    rest = README[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
+    return rest[: end.start()] if end is not None else rest
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of all tables below a heading, without the heads."""
+    lines = re.findall(r"^\| `.*\|$", section(heading), re.MULTILINE)
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", README, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
+
+
+def inner(annotation: Any) -> tuple[str, type[BaseModel]] | None:
+    """How the README marks the way to the section in such a value, and the section; or None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "", annotation
+    mark = MARKS.get(get_origin(annotation), "")
+    for argument in get_args(annotation):
+        if (found := inner(argument)) is not None:
+            return mark + found[0], found[1]
+    return None
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key with its field. The keys of a model have a table of their own."""
+    for name, field in model.model_fields.items():
+        found = inner(field.annotation)
+        if found is None:
+            yield f"{prefix}{name}", field
+            continue
+        mark, below = found
+        if below is ModelConfig or mark == "[]":
+            yield f"{prefix}{name}{mark.removesuffix('[]')}", field
+        if below is not ModelConfig:
+            yield from keys(below, f"{prefix}{name}{mark}.")
+
+
+KEYS = dict(keys(Config))
+MODEL_KEYS = dict(keys(ModelConfig))
+
+
+@pytest.mark.parametrize(
+    ("heading", "known"), [("Every key", KEYS), ("Keys of a model", MODEL_KEYS)]
+)
+def test_the_table_of_keys_has_every_key_and_no_other(
+    heading: str, known: dict[str, FieldInfo]
+) -> None:
+    assert sorted(row[0].strip("`") for row in rows(heading)) == sorted(known)
+
+
+@pytest.mark.parametrize(
+    ("key", "default", "field"),
+    [
+        pytest.param(key, row[1], known[key], id=key)
+        for heading, known in (("Every key", KEYS), ("Keys of a model", MODEL_KEYS))
+        for row in rows(heading)
+        if (key := row[0].strip("`")) in known
+    ],
+)
+def test_the_default_of_a_key_is_the_one_in_the_table(
+    key: str, default: str, field: FieldInfo
+) -> None:
+    if not default.startswith("`"):
+        empty = "required" if field.is_required() else "none"
+        assert default == empty or key.startswith("models.")
+        return
+    given = tomllib.loads(f"value = {default.strip('`')}")["value"]
+    kind: Any = Annotated[field.annotation, field]
+    assert TypeAdapter(kind).validate_python(given) == field.default
+
+
+def test_every_tier_is_in_the_table_with_what_stands_in_for_it() -> None:
+    defaults = {row[0].strip("`"): row[1] for row in rows("Every key")}
+    assert defaults["models.parent"] == "the demo model"
+    assert defaults["models.worker"] == defaults["models.overseer"] == "the parent's"
+    assert defaults["models.judge"] == "the worker's"
+
+
+def test_every_chat_command_is_listed_and_no_other() -> None:
+    assert [row[0].strip("`/") for row in rows("Chat commands")] == list(COMMANDS)
+    for alias in ALIASES:
+        assert f"`/{alias}`" in section("Chat commands")
+
+
+def test_every_command_of_the_command_line_is_listed_and_no_other() -> None:
+    groups = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    names = [name for group in groups for name in group.choices]
+    assert [row[0].strip("`") for row in rows("Command line")] == [f"bough {n}" for n in names]
+
+
+def test_the_options_and_exit_statuses_are_named() -> None:
+    text = section("Command line")
+    options = {option for action in parser()._actions for option in action.option_strings}
+    for option in options - {"-h", "--help"}:
+        assert f"{option}" in text
+    for status in (commandline.OK, commandline.FAILURE, commandline.USAGE_FAULT):
+        assert f"\n| {status} | " in text
+
+
+def test_the_example_configuration_can_be_loaded() -> None:
+    config = load(ROOT / "deploy" / "bough.example.toml", {})
+    assert config.telegram is not None
+    assert config.discord is not None
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_every_toml_block_can_be_loaded(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bough.toml"
+    path.write_text(text, encoding="utf-8")
+    assert load(path, {}) != Config()
+
+
+def test_the_environment_variables_of_the_readme_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = re.findall(r"^(BOUGH_\w+)=(.*)$", section("Environment variables"), re.MULTILINE)
+    config = load(environ={name: value.strip("'") for name, value in lines})
+    assert config.access.owners == ("telegram:1001", "discord:42")
+    assert config.models.presets["cheap"].model == "openai/gpt-5-nano"
+    assert config.delegation.max_escalation_depth == 1
+    assert config.escalation.levels[0].after == 300
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_every_yaml_block_is_a_table_or_a_script(tmp_path: Path, text: str) -> None:
+    if not isinstance(yaml.safe_load(text), dict):
+        assert parse_table(text, require_default=True).conditions
+        return
+    path = tmp_path / "mail.yaml"
+    path.write_text(text, encoding="utf-8")
+    ScriptedModel.load(path)
+
+
+def test_the_table_in_the_script_is_the_one_that_is_explained() -> None:
+    table, script = blocks("yaml")
+    calls = [
+        call["arguments"]
+        for rule in yaml.safe_load(script)["rules"]
+        for call in rule["reply"].get("tool_calls", ())
+        if call["name"] == "delegate_task"
+    ]
+    assert [parse_table(call["branch_table"]) for call in calls] == [parse_table(table)]
+
+
+def test_what_the_readme_quotes_is_what_the_program_says() -> None:
+    rules = yaml.safe_load(RULES.read_text(encoding="utf-8"))["rules"]
+    hello = next(r["reply"]["text"] for r in rules if "hello" in r["when"].get("last", ""))
+    assert f"bough> {hello}\n" in README
+    assert STRANGER.format(identity="telegram:1001").replace("`", "") in README
+    for sentence in (DENIED.split(".")[0], UNKNOWN.split(".")[0]):
+        assert f"`{sentence}`" in README
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_make_target_exists(name: str) -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    code = " ".join(re.findall(r"```.*?```|`[^`\n]+`", DOCUMENTS[name], re.DOTALL))
+    named = set(re.findall(r"\bmake (?:-C \S+ )?(\w+)", code))
+    assert named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_link_leads_somewhere(name: str) -> None:
+    text = DOCUMENTS[name]
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings}
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in anchors
+        elif not target.startswith("https://"):
+            assert (ROOT / target).exists()
+
+
+def test_every_file_that_is_named_exists() -> None:
+    files = r"`((?:gateway|adapters|agent|storage|tests|benchmarks|deploy)/[\w./]*)`"
+    named = {path for text in DOCUMENTS.values() for path in re.findall(files, text)}
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
