@@ -37,9 +37,12 @@ from agent.delegation_events import (
 from agent.overseer import Resolution
 from agent.report import Fault, Matched, Unmatched, envelope, match_report, parse_report
 from agent.table import (
+    SINGLE_BRANCH,
     Action,
     ActionKind,
+    Branch,
     BranchTable,
+    Condition,
     EscalationTier,
     extend,
     report_branches,
@@ -49,7 +52,9 @@ from storage.questions import Choice
 
 RETRY = Choice("retry", "Try again")
 STOP = Choice("stop", "Stop", "danger")
-NAMELESS_BRANCH = "match"
+MOST_CHOICES = 25
+"""As many buttons as every platform shows."""
+LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,20 +268,19 @@ def _ask(state: State, text: str) -> State:
 
 
 def choices(state: State) -> tuple[Choice, ...]:
-    """Buttons, in order: the table's reports, the overseer's proposals, Try again, Stop."""
+    """Buttons, in order: the table's reports, the overseer's proposals, Try again, Stop. Of a table
+    with very many reports, the first."""
     reports = report_branches(state.table) if state.table is not None else ()
-    from_table = (
-        Choice(
-            f"report:{condition.number}:{branch.name}",
-            condition.description
-            if branch.name == NAMELESS_BRANCH
-            else f"{branch.name}: {condition.description}",
-            "primary",
-        )
-        for condition, branch in reports
-    )
-    proposed = (Choice(f"option:{i}", text) for i, text in enumerate(state.options))
-    return (*from_table, *proposed, RETRY, STOP)
+    proposed = tuple(Choice(f"option:{i}", text) for i, text in enumerate(state.options))
+    last = (*proposed, RETRY, STOP)
+    shown = reports[: MOST_CHOICES - len(last)]
+    return (*(_report_choice(condition, branch) for condition, branch in shown), *last)
+
+
+def _report_choice(condition: Condition, branch: Branch) -> Choice:
+    named = "" if branch.name == SINGLE_BRANCH else f"{branch.name}: "
+    label = _short(f"{named}{condition.description}", LONGEST_LABEL)
+    return Choice(f"report:{condition.number}:{branch.name}", label, "primary")
 
 
 def _answered(state: State, choice: str, name: str) -> State:

@@ -7,7 +7,7 @@ import json
 
 from agent.delegation import State
 from agent.delegation_events import Delta
-from agent.table import BranchTable, describe, to_json
+from agent.table import SINGLE_BRANCH, BranchTable, describe, to_json
 
 PARENT = """\
 You are Bough, an assistant in a chat. Answer in the language you are spoken to, in Markdown, \
@@ -90,9 +90,9 @@ def human_question(state: State, text: str) -> str:
     if state.delta is not None:
         seen = state.delta.observed or state.delta.evidence
         if state.delta.condition:
-            lines += ["", f"Expected: {literal(state.delta.condition, 150)}"]
-        if state.delta.branch:
-            lines += ["", f"Reached: {literal(state.delta.branch, 80)}"]
+            lines += ["", f"Condition: {literal(state.delta.condition, 150)}"]
+        if state.delta.branch not in ("", SINGLE_BRANCH):
+            lines += ["", f"Branch: {literal(state.delta.branch, 80)}"]
         if seen:
             lines += ["", f"Seen: {literal(seen, 400)}"]
         if len(state.tried) > 1:

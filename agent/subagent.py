@@ -240,6 +240,17 @@ def interrupt_call(tx: Transaction, session: int, call_entry: int, call_id: str)
     return result
 
 
+def waiting_call(tx: Transaction, session: int, call_entry: int, call_id: str) -> Held | None:
+    """What a call waits for, where it delegated and a person must decide (or just has)."""
+    for row in tx.delegations.of_call(session, call_entry, call_id):
+        state = fold(events_of(tx.tree.context_path(tx.tree.session(row.journal).leaf)))
+        if isinstance(state.step, AwaitHuman):
+            asked = tx.questions.get(state.step.question)
+            if asked.state is not QuestionState.WITHDRAWN:
+                return Held(asked.id, to_text(waiting_result(state, asked)))
+    return None
+
+
 def events_of(path: tuple[Entry, ...]) -> list[Event]:
     return [event_from_json(e.body["data"]) for e in path if e.body.get("record") == EVENT]
 

@@ -69,7 +69,8 @@ def log_to_stderr(level: int) -> None:
     logging.basicConfig(
         level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    for talkative in ("alembic", "asyncio"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
 def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:

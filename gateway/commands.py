@@ -86,7 +86,7 @@ async def _questions(desk: Desk, asked: Asked) -> Work:
         if not visible:
             return "No question is open."
         text = "1 question is open." if len(visible) == 1 else f"{len(visible)} questions are open."
-        return f"{text} The oldest {QUESTIONS_SHOWN} follow." if more > 0 else text
+        return f"{text} Here are the oldest {QUESTIONS_SHOWN}." if more > 0 else text
 
     return work
 

@@ -43,9 +43,7 @@ def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
     )
 
 
-def _interrupt(
-    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int
-) -> Entry:
+def _interrupt(tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int) -> Entry:
     result = interrupt_call(tx, session, entry.id, call.id) or INTERRUPTED
     draft = Draft(Kind.MESSAGE, tool_message(call, entry.id, result), call.name)
     return tx.tree.append(session, draft, after=leaf)

@@ -1,0 +1,335 @@
+"""A folder that nothing gets out of.
+
+Paths come from a model, and other programs may change the folder while it is used. So each path is
+opened one component at a time, from the descriptor of the folder before it, and no link is ever
+followed: neither `..` nor a link, not even one that is put there during the call, leads out. What
+is neither a file nor a folder (pipes, devices, sockets) is refused and never waited for.
+
+Everything here blocks; callers on an event loop use a thread.
+"""
+
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from agent.errors import AgentError
+
+DEPTH_LIMIT = 64
+"""Components of a path, and levels of folders that are walked."""
+READ_LIMIT = 64_000_000
+"""Bytes of the largest file that is read whole."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY
+# O_NONBLOCK: opening a pipe, where one is put in the place of a file, must not wait for its writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_UNSHOWABLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NO_LINKS = "a part of the path is a link or not a folder; links are not followed"
+_REASONS = {
+    errno.ELOOP: _NO_LINKS,
+    errno.EMLINK: _NO_LINKS,  # what some BSDs say for a link
+    errno.ENOTDIR: _NO_LINKS,
+    errno.ENAMETOOLONG: "a name in it is too long",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+}
+
+
+class WorkspaceError(AgentError):
+    """It cannot be done. The text names the path and the reason, for whoever asked."""
+
+
+class Missing(WorkspaceError):
+    """There is nothing at the path."""
+
+
+class FileType(StrEnum):
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    SPECIAL = "special"
+    CLOSED = "closed"
+    """A folder that cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """Equal states of a path at two times: its content is, as far as can be told, the same.
+
+    A change in place within one tick of the file system's clock that keeps the size is not seen.
+    """
+
+    size: int
+    """Bytes."""
+    mtime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    data: bytes
+    state: FileState
+    """From before the reading: a change meanwhile makes it differ from what is found later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    path: str
+    """Relative to the workspace, as `read` takes it. Bytes that are not UTF-8 stand in it as
+    surrogates (os.fsdecode); `shown` makes it readable."""
+    type: FileType
+    state: FileState
+
+
+class Workspace:
+    """The folder `root`, made (0700) by the first write; until then it is empty."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, path: str) -> Content:
+        """A file, whole. Raises WorkspaceError, Missing among them."""
+        with self.open(path) as file, _faults(path):
+            state = _state(os.fstat(file.fileno()))
+            data = b"" if state.size > READ_LIMIT else file.read(READ_LIMIT + 1)
+        if max(state.size, len(data)) > READ_LIMIT:
+            raise WorkspaceError(
+                f"{shown(path)}: the file has {state.size:,} bytes; "
+                f"at most {READ_LIMIT:,} can be read"
+            )
+        return Content(data, state)
+
+    @contextmanager
+    def open(self, path: str) -> Iterator[BinaryIO]:
+        """A file, for reading. Raises WorkspaceError, Missing among them."""
+        *folders, name = _file_parts(path)
+        with _faults(path), self._folder(tuple(folders)) as folder:
+            _refuse_unless_file(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+            stream = os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb")
+        with stream:
+            # It may have been replaced between the look and the opening.
+            _refuse_unless_file(path, os.fstat(stream.fileno()))
+            yield stream
+
+    def write(self, path: str, data: bytes) -> None:
+        """Make or replace a file, and the folders above it: at any time, after a crash too, the
+        path has the old content or the new, whole. Raises WorkspaceError."""
+        *folders, name = _file_parts(path)
+        with _faults(path), self._folder(tuple(folders), make=True) as folder:
+            mode = _mode_to_keep(path, folder, name)
+            temporary = f".{secrets.token_hex(8)}.tmp"
+            try:
+                _write_new(folder, temporary, data, mode)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
+
+    def stat(self, path: str) -> Item:
+        """What is at a path; a link is not followed. Raises WorkspaceError, Missing among them."""
+        parts = path_parts(path)
+        with _faults(path), self._folder(parts[:-1]) as folder:
+            if not parts:
+                return _item(parts, os.fstat(folder))
+            return _item(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
+
+    def walk(self, path: str = ".", depth: int = DEPTH_LIMIT) -> Iterator[Item]:
+        """What is under a folder, level by level, `depth` levels, each folder's by name.
+
+        A folder below that cannot be opened follows a second time, as CLOSED; what vanishes
+        meanwhile is left out. Raises WorkspaceError for `path` itself.
+        """
+        start = path_parts(path)
+        level = [start]
+        for _ in range(depth):
+            below: list[tuple[str, ...]] = []
+            for parts in level:
+                items = self._items_below(parts) if parts != start else self._first_items(start)
+                yield from items
+                below += [path_parts(item.path) for item in items if item.type is FileType.FOLDER]
+            level = below
+
+    def _first_items(self, parts: tuple[str, ...]) -> list[Item]:
+        try:
+            return self._items(parts)
+        except Missing:
+            if parts:
+                raise
+            return []
+
+    def _items_below(self, parts: tuple[str, ...]) -> list[Item]:
+        try:
+            return self._items(parts)
+        except Missing:
+            return []
+        except WorkspaceError:
+            return [Item("/".join(parts), FileType.CLOSED, FileState(0, 0, 0))]
+
+    def _items(self, parts: tuple[str, ...]) -> list[Item]:
+        items: list[Item] = []
+        with _faults("/".join(parts) or "."), self._folder(parts) as folder:
+            for name in sorted(os.listdir(folder)):
+                with suppress(FileNotFoundError):
+                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    items.append(_item((*parts, name), found))
+        return items
+
+    @contextmanager
+    def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+        """The descriptor of a folder, which is open for as long as the context is."""
+        folder = self._open_root(make)
+        try:
+            for name in parts:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(name, 0o700, dir_fd=folder)
+                inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+                folder, outer = inner, folder
+                os.close(outer)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _open_root(self, make: bool) -> int:
+        """The root may be a link: it is the operator's choice, not a model's."""
+        try:
+            if make:
+                self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.open(self.root, _FOLDER)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise WorkspaceError(f"the workspace cannot be opened: {error.strerror}") from error
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """The components of a path in a workspace; none for the workspace itself.
+
+    Raises WorkspaceError for what can only be a mistake or an attack: absolute paths, `..`, NUL,
+    text that is no name, more than DEPTH_LIMIT components.
+    """
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    if path.startswith("/"):
+        raise WorkspaceError(f"{shown(path)}: give the path relative to the workspace")
+    if ".." in parts:
+        raise WorkspaceError(f"{shown(path)}: '..' is not allowed; nothing is above the workspace")
+    if len(parts) > DEPTH_LIMIT:
+        raise WorkspaceError(f"{shown(path)}: more than {DEPTH_LIMIT} folders deep")
+    if "\0" in path or not _encodable(path):
+        raise WorkspaceError(f"{shown(path)}: no file can have this name")
+    return parts
+
+
+def file_path(path: str) -> str:
+    """A file's path in its one normal form. Raises WorkspaceError where it can name no file."""
+    return "/".join(_file_parts(path))
+
+
+def shown(path: str) -> str:
+    """A path on one line that every encoder takes, at most 300 characters of it. Control
+    characters and bytes that are not UTF-8 are escaped."""
+    path = path if len(path) <= 300 else f"{path[:299]}…"
+    return _UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), path)
+
+
+def resolve_template(template: str, session: int) -> Path:
+    """The folder that `[tools] workspace` names for a session. Raises ValueError for any field
+    but {session}."""
+    rest = template.replace("{session}", "")
+    if not template.strip() or "\0" in template:
+        raise ValueError("must name a folder")
+    if "{" in rest or "}" in rest:
+        raise ValueError(f"{template!r}: the only field is {{session}}")
+    return Path(template.replace("{session}", str(session)))
+
+
+def _file_parts(path: str) -> tuple[str, ...]:
+    parts = path_parts(path)
+    if path.rsplit("/", 1)[-1] in ("", "."):
+        raise WorkspaceError(f"{shown(path) or 'the empty path'}: names a folder, not a file")
+    return parts
+
+
+def _encodable(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _faults(path: str) -> Iterator[None]:
+    """The system's errors as this module's."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Missing(f"{shown(path)}: there is no such file or folder") from None
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0) or error.strerror
+        raise WorkspaceError(f"{shown(path)}: {reason}") from error
+
+
+def _item(parts: tuple[str, ...], found: os.stat_result) -> Item:
+    return Item("/".join(parts) or ".", _type(found), _state(found))
+
+
+def _type(found: os.stat_result) -> FileType:
+    match stat.S_IFMT(found.st_mode):
+        case stat.S_IFREG:
+            return FileType.FILE
+        case stat.S_IFDIR:
+            return FileType.FOLDER
+        case stat.S_IFLNK:
+            return FileType.LINK
+        case _:
+            return FileType.SPECIAL
+
+
+def _state(found: os.stat_result) -> FileState:
+    return FileState(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def _refuse_unless_file(path: str, found: os.stat_result) -> None:
+    match _type(found):
+        case FileType.FILE:
+            return
+        case FileType.FOLDER:
+            reason = "is a folder, not a file"
+        case FileType.LINK:
+            reason = "is a link; links are not followed"
+        case _:
+            reason = "is a special file (a pipe, a device or a socket)"
+    raise WorkspaceError(f"{shown(path)}: {reason}")
+
+
+def _mode_to_keep(path: str, folder: int, name: str) -> int | None:
+    """The permission bits of the file that is to be replaced; None where there is none."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _refuse_unless_file(path, found)
+    # Replacing needs no right on the file itself, so a file that is closed to writing is asked for.
+    if not os.access(name, os.W_OK, dir_fd=folder, effective_ids=True, follow_symlinks=False):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return stat.S_IMODE(found.st_mode) & 0o777
+
+
+def _write_new(folder: int, name: str, data: bytes, mode: int | None) -> None:
+    with os.fdopen(os.open(name, _NEW, 0o666, dir_fd=folder), "wb") as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+        file.write(data)
+        file.flush()
+        # The call's result is kept for ever: what it says was written must outlive a power cut.
+        os.fsync(file.fileno())
