@@ -21,16 +21,17 @@ class Access:
     def may_talk(self, identity: str) -> bool:
         return self.is_owner(identity) or _listed(identity, self.config.allow)
 
+    def may_command(self, identity: str) -> bool:
+        """Those who may decide, but not talk, may still ask what is open."""
+        levels = (approver for level in self.escalation.levels for approver in level.approvers)
+        return self.may_talk(identity) or _listed(identity, (*self._approvers, *levels))
+
     def may_decide(self, identity: str, question: Question) -> bool:
-        """By today's configuration, at the moment of the press: whoever a level that was reached
-        names, or everybody's approvers where it names nobody, as before the first level."""
-        if identity == LOCAL:
-            return True
-        levels = self.escalation.levels
-        lists = [level.approvers or self._approvers for level in levels[: question.level]]
-        if not levels or levels[0].after > 0:
-            lists.append(self._approvers)
-        return any(_listed(identity, people) for people in lists)
+        """By today's configuration, at the moment of the press. A level that was reached adds its
+        approvers; it takes nobody's right away."""
+        reached = self.escalation.levels[: question.level]
+        added = (approver for level in reached for approver in level.approvers)
+        return identity == LOCAL or _listed(identity, (*self._approvers, *added))
 
     def has_approvers(self) -> bool:
         return bool(self._approvers or any(level.approvers for level in self.escalation.levels))

@@ -101,10 +101,16 @@ class App:
     async def _announce(self, ready: "asyncio.Event | None") -> None:
         await asyncio.gather(*(adapter.wait_ready() for adapter in self.adapters.values()))
         log.info("Ready: %s", ", ".join(self.adapters))
+        self._warn_of_silence()
         if ready is not None:
             ready.set()
         if self.warm_up is not None:
             await self.warm_up()
+
+    def _warn_of_silence(self) -> None:
+        access = self.config.access
+        if set(self.adapters) - {"terminal"} and not (access.allow or access.owners):
+            log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
         await self._repost()

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import signal
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return asyncio.run(serve(load(path), terminal=True))
             case _:
                 return asyncio.run(serve(load(path)))
-    except ConfigError as error:
+    except (ConfigError, Misconfigured) as error:
         return _complain(error, USAGE_FAULT)
     except (StoreUnavailable, AdapterError) as error:
         return _complain(error, FAILURE)
@@ -50,6 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def serve(config: Config, *, terminal: bool = False) -> int:
     """Run the gateway until it is told to stop."""
+    os.umask(0o077)  # the database holds what people said
+    if terminal and not sys.stdin.isatty():
+        # Lines from a file or a pipe are answered one by one: nobody is there to interrupt.
+        session = config.session.model_copy(update={"busy": "queue"})
+        config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
         app = await bootstrap(config, adapters=[TerminalAdapter()] if terminal else None)
         task = asyncio.ensure_future(app.run())

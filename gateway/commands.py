@@ -12,6 +12,7 @@ from adapters.base import CommandSpec
 from adapters.events import Message
 from gateway.listing import agents_text
 from gateway.markup import escape
+from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
 from storage.boxes import InboxRow
@@ -28,6 +29,7 @@ class Desk:
 
     turns: Turns
     questions: Questions
+    composer: Composer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Asked:
     session: int | None
 
 
-Work = Callable[[Transaction], str]
-"""Does the command within a transaction; returns the answer in Markdown, "" for none."""
+Work = Callable[[Transaction], None]
+"""Does the command and answers it, within a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,52 +52,70 @@ class Command:
     run: Callable[[Desk, Asked], Awaitable[Work]]
 
 
+def _answer(desk: Desk, asked: Asked, text: str) -> Work:
+    """Work that only answers."""
+    parcels = desk.composer.reply(asked.message, text)
+
+    def work(tx: Transaction) -> None:
+        for parcel in parcels:
+            tx.outbox.enqueue(parcel)
+
+    return work
+
+
 async def _help(desk: Desk, asked: Asked) -> Work:
     lines = [f"/{name} · {command.spec.description}" for name, command in COMMANDS.items()]
     hello = "I am a bot. Write to me; in a group, mention me or reply to me."
-    return lambda tx: "\n".join([hello, "", *lines])
+    return _answer(desk, asked, "\n".join([hello, "", *lines]))
 
 
 async def _new(desk: Desk, asked: Asked) -> Work:
     if asked.session is not None:
         await desk.turns.interrupt(asked.session)
+    answer = _answer(desk, asked, "A new conversation. The old one is kept.")
 
-    def work(tx: Transaction) -> str:
+    def work(tx: Transaction) -> None:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT))
         tx.directory.bind(asked.message.conversation.address, session.id)
-        return "A new conversation. The old one is kept."
+        answer(tx)
 
     return work
 
 
 async def _stop(desk: Desk, asked: Asked) -> Work:
     stopped = asked.session is not None and await desk.turns.stop(asked.session)
-    return lambda tx: "Stopped." if stopped else "Nothing was running."
+    return _answer(desk, asked, "Stopped." if stopped else "Nothing was running.")
 
 
 async def _questions(desk: Desk, asked: Asked) -> Work:
     message = asked.message
     address = message.conversation.address
 
-    def work(tx: Transaction) -> str:
+    def work(tx: Transaction) -> None:
         identity = message.user.identity
         visible = desk.questions.visible(tx, identity, address, message.private)
+        _answer(desk, asked, _how_many(len(visible)))(tx)
         for question in visible[:QUESTIONS_SHOWN]:
             desk.questions.post(tx, question, address)
-        more = len(visible) - QUESTIONS_SHOWN
-        if not visible:
-            return "No question is open."
-        text = "1 question is open." if len(visible) == 1 else f"{len(visible)} questions are open."
-        return f"{text} Here are the oldest {QUESTIONS_SHOWN}." if more > 0 else text
 
     return work
 
 
+def _how_many(count: int) -> str:
+    if count == 0:
+        return "No question is open."
+    text = "1 question is open:" if count == 1 else f"{count} questions are open:"
+    return text if count <= QUESTIONS_SHOWN else f"{text} the oldest {QUESTIONS_SHOWN} follow."
+
+
 async def _agents(desk: Desk, asked: Asked) -> Work:
     session = asked.session
-    if session is None:
-        return lambda tx: agents_text([], tx.now)
-    return lambda tx: agents_text(tx.delegations.recent(session), tx.now)
+
+    def work(tx: Transaction) -> None:
+        recent = tx.delegations.recent(session) if session is not None else []
+        _answer(desk, asked, agents_text(recent, tx.now))(tx)
+
+    return work
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -125,5 +145,5 @@ def parse_command(text: str) -> tuple[str, str] | None:
 async def run_command(desk: Desk, name: str, asked: Asked) -> Work:
     command = COMMANDS.get(name)
     if command is None:
-        return lambda tx: f"I do not know /{escape(name)}. /help lists what I know."
+        return _answer(desk, asked, f"I do not know /{escape(name)}. /help lists what I know.")
     return await command.run(desk, asked)

@@ -75,6 +75,9 @@ Identities = Annotated[tuple[Identity, ...], BeforeValidator(_several)]
 Addresses = Annotated[tuple[Address, ...], BeforeValidator(_several)]
 
 
+Token = Annotated[SecretStr, Field(min_length=1)]
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -84,14 +87,14 @@ class Storage(Section):
 
 
 class Telegram(Section):
-    token: SecretStr
+    token: Token
     base_url: Url = "https://api.telegram.org/bot"
     base_file_url: Url = "https://api.telegram.org/file/bot"
     mode: Literal["polling"] = "polling"
 
 
 class Discord(Section):
-    token: SecretStr
+    token: Token
     api_base: Url = "https://discord.com/api/v10"
     gateway_url: str | None = None
 
@@ -164,7 +167,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     """
     data = _read(path if path is not None else DEFAULT_FILE, required=path is not None)
     for name, value in sorted(environ.items()):
-        if name.startswith(PREFIX) and "__" in name:
+        if name.startswith(PREFIX) and "__" in name and value:
             _put(data, name.removeprefix(PREFIX).lower().split("__"), _parse(value), name)
     try:
         return Config.model_validate(data)
@@ -195,7 +198,9 @@ def _put(data: dict[str, Any], keys: list[str], value: object, name: str) -> Non
 
 
 def _parse(value: str) -> object:
-    """A TOML value, else the text as it is."""
+    """A list or table in TOML's notation, else the text as it is."""
+    if not value.startswith(("[", "{")):
+        return value
     try:
         return tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,9 +54,12 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         yield finding
     models = Models(*model_specs(config))
     model = plain_model()
-    specs = {(spec.model, spec.api_base, spec.api_key): spec for spec in models.specs()}
-    for spec in specs.values():
-        yield await _model(model, spec)
+    for spec, names in _distinct(models.specs()):
+        yield await _model(model, spec, names)
+    name = config.delegation.escalation_model
+    if name is not None and models.find(name) is None:
+        text = f"delegation.escalation_model {name!r} is not configured; the overseer is used"
+        yield Finding("escalation_model", False, text)
 
 
 async def _database(config: Config) -> Finding:
@@ -103,8 +106,16 @@ def _people(config: Config) -> list[Finding]:
     return found or [Finding("access", True, "somebody may talk, somebody may decide")]
 
 
-async def _model(model: Model, spec: ModelSpec) -> Finding:
-    subject = f"model {spec.name}"
+def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:
+    """Each model once, with the names it is configured under."""
+    found: dict[tuple[str, str | None, str | None], list[ModelSpec]] = {}
+    for spec in specs:
+        found.setdefault((spec.model, spec.api_base, spec.api_key), []).append(spec)
+    return [(same[0], ", ".join(spec.name for spec in same)) for same in found.values()]
+
+
+async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:
+    subject = f"model of {names}"
     request = Request(spec, [message("user", "Answer with the word OK.")])
     try:
         async with asyncio.timeout(PATIENCE):

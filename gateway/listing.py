@@ -41,7 +41,9 @@ def _line(row: Delegation, now: float) -> str:
 
 def money(usage: Usage) -> str:
     """Dollars, as far as prices are known."""
-    return "cost unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    if usage.cost is None:
+        return "cost unknown"
+    return f"${usage.cost:.2f}" if usage.cost >= 1 else f"${usage.cost:.6f}"
 
 
 def age(seconds: float) -> str:

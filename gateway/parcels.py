@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from adapters.base import Adapter, Body, Button, Edit, Post
-from adapters.events import Conversation
+from adapters.events import Conversation, Message
 from storage.boxes import OutboxRow, Parcel
 
 
@@ -45,6 +45,14 @@ class Composer:
             )
             for index, body in enumerate(bodies)
         ]
+
+    def reply(self, message: Message, markdown: str) -> list[Parcel]:
+        """An answer to a message or command; none for no text."""
+        if not markdown:
+            return []
+        reply_to = "" if message.private else message.message_id
+        address = message.conversation.address
+        return self.post(address, markdown, reply_to=reply_to, handle=message.handle)
 
     def edit(
         self, address: str, markdown: str, *, row: int | None = None, message_id: str = ""

@@ -120,9 +120,11 @@ class Router:
             log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
 
     async def _message(self, message: Message) -> None:
-        if not self.access.may_talk(message.user.identity):
+        command = parse_command(message.text) is not None
+        allowed = self.access.may_command if command else self.access.may_talk
+        if not allowed(message.user.identity):
             return await self._stranger(message)
-        if parse_command(message.text) is not None:
+        if command:
             row = await self.store.run(lambda tx: tx.inbox.receive(_arrival(message)))
             if row is not None:
                 await self._command(message, row)
@@ -137,13 +139,13 @@ class Router:
         self._handling.add(row.id)
         try:
             session = await self.store.read(lambda tx: tx.directory.conversation(address))
-            desk = Desk(self.turns, self.questions)
+            desk = Desk(self.turns, self.questions, self.composer)
             work = await run_command(desk, name, Asked(message, row, argument, session))
 
             def carry_out(tx: Transaction) -> None:
                 if tx.inbox.get(row.id).state is InboxState.DONE:
                     return  # the sweep saw it as open a moment ago
-                self._say(tx, message, work(tx))
+                work(tx)
                 tx.inbox.finish([row.id])
 
             await self.store.run(carry_out)
@@ -177,12 +179,7 @@ class Router:
         await self.store.run(work)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
-        if not text:
-            return
-        reply_to = "" if message.private else message.message_id
-        address = message.conversation.address
-        parcels = self.composer.post(address, text, reply_to=reply_to, handle=message.handle)
-        for parcel in parcels:
+        for parcel in self.composer.reply(message, text):
             tx.outbox.enqueue(parcel)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from adapters.base import Adapter
 from agent.journal import Alongside, Journal
 from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
-from agent.model import Model, ModelError, Reply, ToolCall
+from agent.model import RETRIED, Model, ModelError, Reply, ToolCall
 from agent.subagent import Finished, Subagents
 from agent.tail import calls_of, tool_message
 from gateway.access import Access
@@ -31,6 +31,8 @@ from storage.errors import EpochLost, StoreUnavailable
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
+
+TELL_OWNER = "Trying again will not help: tell the bot's owner."
 
 
 @dataclass(slots=True)
@@ -199,7 +201,8 @@ class Turns:
                         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
         except ModelError as error:
             log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
-            text = f"⚠️ The model could not answer: {error}. Please try again later."
+            advice = "Please try again later." if error.kind in RETRIED else TELL_OWNER
+            text = f"⚠️ The model could not answer: {error}. {advice}"
             await self._fail(turn, text, str(error))
         except (EpochLost, StoreUnavailable):
             raise
@@ -244,7 +247,9 @@ class Turns:
         """Talk that came during the turn is put before the model at its next call."""
         session = turn.journal.session
         for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
-            if row.kind == "message" and row.entry is None and row.id not in turn.row_ids:
+            if row.kind != "message" or row.entry is not None or row.id in turn.row_ids:
+                continue
+            if self._may_join(turn.rows[-1], author_of(row)):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))
                 turn.rows.append(row)
 

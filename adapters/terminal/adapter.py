@@ -15,6 +15,7 @@ from adapters.events import Conversation, Message, Press, Update, User, clean
 CONVERSATION = Conversation("terminal", "local")
 PERSON = User("terminal", "local", "you")
 PROMPT = "you> "
+HELLO = "Write a message and press Enter. /help lists the commands, Ctrl-D ends the chat."
 ESCAPED = re.compile(r"\\([\\`*_{}\[\]()<>#+\-.!|~@])")
 
 
@@ -43,12 +44,16 @@ class TerminalAdapter:
         reader = threading.Thread(target=self._read, args=(loop, lines), daemon=True)
         reader.start()
         self._ready.set()
+        if self.input.isatty():
+            print(HELLO, file=self.output)
         self._prompt()
         while line := await lines.get():
             update = self._update(clean(line.strip()))
             if update is not None:
                 await receive(update)
             self._prompt()
+        if self.input.isatty():
+            print(file=self.output)
 
     async def wait_ready(self) -> None:
         await self._ready.wait()
@@ -115,7 +120,7 @@ class TerminalAdapter:
         lines = text.splitlines() or [""]
         print(
             f"{start}bough> {lines[0]}",
-            *(f"       {line}" for line in lines[1:]),
+            *(f"       {line}".rstrip() for line in lines[1:]),
             sep="\n",
             file=self.output,
             flush=True,

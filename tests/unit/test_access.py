@@ -56,6 +56,18 @@ def test_owners_decide_where_no_approvers_are_named() -> None:
     )
 
 
+def test_who_may_decide_may_ask_what_is_open() -> None:
+    rules = access(levels=(Level(approvers=("telegram:3",)),), approvers=("telegram:2",))
+    assert rules.may_command("telegram:2")
+    assert rules.may_command("telegram:3")
+    assert not rules.may_command("telegram:4")
+
+
+def test_a_level_takes_nobody_s_right_away() -> None:
+    rules = access(levels=(Level(approvers=("telegram:1",)),), approvers=("telegram:2",))
+    assert rules.may_decide("telegram:2", replace(OPEN, level=1))
+
+
 def test_a_level_decides_once_it_was_reached() -> None:
     rules = access(
         levels=(Level(approvers=("telegram:1",)), Level(approvers=("telegram:2",), after="1m"))
