@@ -10,11 +10,11 @@ import math
 import re
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from agent.workspace import FileType, Workspace, WorkspaceError, path_parts, shown
 
@@ -58,7 +58,7 @@ class Summary:
     files: int = 0
     """Searched."""
     skipped: int = 0
-    """Files that are binary or could not be opened."""
+    """Files that are binary, and files and folders that could not be opened."""
     cut: int = 0
     """Lines that were searched up to LINE_LIMIT only."""
     more: bool = False
@@ -72,7 +72,7 @@ def search(query: Query) -> Iterator[Hit | Summary]:
     except (re.error, RecursionError, OverflowError) as error:
         raise WorkspaceError(f"pattern: not a regular expression ({error})") from None
     workspace, summary, found = Workspace(Path(query.root)), Summary(), 0
-    for path in _files(workspace, query):
+    for path in _files(workspace, query, summary):
         for hit in _search_file(workspace, path, pattern, summary):
             if found == query.hits:
                 summary.more = True
@@ -83,7 +83,7 @@ def search(query: Query) -> Iterator[Hit | Summary]:
     yield summary
 
 
-def fits(glob: str, path: tuple[str, ...]) -> bool:
+def fits(glob: str, path: Sequence[str]) -> bool:
     """Whether the components of a path match a glob; `**` stands for any number of folders."""
     if "/" not in glob:
         return fnmatchcase(path[-1], glob)
@@ -122,14 +122,16 @@ def _past_stars(parts: list[str], reached: set[int]) -> set[int]:
     return reached
 
 
-def _files(workspace: Workspace, query: Query) -> Iterator[str]:
+def _files(workspace: Workspace, query: Query, summary: Summary) -> Iterator[str]:
     start = path_parts(query.path)
-    if start and workspace.stat(query.path).type is not FileType.FOLDER:
+    if start and workspace.stat(query.path).type is FileType.FILE:
         yield query.path
         return
     for item in workspace.walk(query.path):
-        below = path_parts(item.path)[len(start) :]
-        if item.type is FileType.FILE and fits(query.glob, below):
+        below = item.path.split("/")[len(start) :]
+        if item.type is FileType.CLOSED:
+            summary.skipped += 1
+        elif item.type is FileType.FILE and fits(query.glob, below):
             yield item.path
 
 
@@ -150,7 +152,7 @@ def _search_file(
         summary.skipped += 1
 
 
-def _lines(file: BinaryIO, summary: Summary) -> Iterator[str]:
+def _lines(file: BufferedReader, summary: Summary) -> Iterator[str]:
     """The lines of a file, each cut at LINE_LIMIT, however long it is."""
     while piece := file.readline(_BYTES):
         line = piece.decode("utf-8", "replace").rstrip("\r\n")

@@ -5,7 +5,6 @@ it is made to fit a child's context is in agent.handoff_fit, how a child reads i
 agent.handoff_text, and what is handed over unasked in agent.handoff_auto.
 """
 
-import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ from agent.measure import size
 from agent.plain import quote, unquoted
 from agent.report import as_text
 from agent.tools.registry import validate
+from agent.workspace import FileState, Workspace, WorkspaceError, file_path
 
 MAX_FILES = 200
 """Files of a handoff that are read; what is over is said."""
@@ -28,19 +28,9 @@ _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
-    """What tells whether a file is still the one that was read."""
-
-    size: int
-    """Bytes."""
-    mtime_ns: int
-    inode: int
-
-
-@dataclass(frozen=True, slots=True)
 class HandedFile:
     path: str
-    """Relative to the workspace, normalized."""
+    """Relative to the workspace, in its normal form."""
     content: str | None = None
     """As the parent gave it; None: as the workspace has it."""
 
@@ -231,13 +221,31 @@ def parse_handoff(value: object) -> Handoff | None:
 
 
 def normalized(path: str) -> str:
-    """A path as it is compared: without "./" and doubled slashes. Whether it stays inside the
-    workspace is for the workspace to say."""
-    return posixpath.normpath(path.strip())
+    """A path in the form in which the workspace compares it; as it is where it can be none."""
+    try:
+        return file_path(path)
+    except WorkspaceError:
+        return path
 
 
 Read = Callable[[str], tuple[str, FileState] | str]
 """A file's text and state by its path, or a text that says why there is none."""
+
+
+def reader(workspace: Workspace) -> Read:
+    """Reads a workspace's text files. Blocks."""
+
+    def read(path: str) -> tuple[str, FileState] | str:
+        try:
+            content = workspace.read(path)
+        except WorkspaceError as error:
+            return str(error)
+        try:
+            return content.data.decode(), content.state
+        except UnicodeDecodeError:
+            return _binary(content.state)
+
+    return read
 
 
 def hydrate(handoff: Handoff, read: Read) -> Hydrated:
@@ -252,11 +260,11 @@ def hydrate(handoff: Handoff, read: Read) -> Hydrated:
     room = MAX_BYTES
     for number, handed in enumerate(handoff.read_files):
         if number >= MAX_FILES or room <= 0:
-            unread.append(quote(handed.path, 200))
+            unread.append(handed.path)
             continue
         file = _hydrate_file(handed, read)
         if isinstance(file, str):
-            missing.append(f"{quote(handed.path, 200)} was not handed over: {quote(file, 200)}")
+            missing.append(f"{quote(handed.path, 200)} not handed over: {_reason(file, handed)}")
         else:
             files.append(file)
             room -= size(file.text)
@@ -275,26 +283,34 @@ def _hydrate_file(handed: HandedFile, read: Read) -> HydratedFile | str:
     if isinstance(found, str):
         if handed.content is None:
             return found
-        note = f"as it was handed over; the workspace has no such text: {quote(found, 200)}"
+        note = f"as it was handed over; not read in the workspace: {_reason(found, handed)}"
         return HydratedFile(handed.path, handed.content, note=note)
     text, state = found
     if handed.content is not None and handed.content != text:
         note = "as it was handed over; the workspace has another content now"
         return HydratedFile(handed.path, handed.content, note=note)
     if "\0" in text:
-        return f"a binary file of {state.size:,} bytes"
+        return _binary(state)
     return HydratedFile(handed.path, text, state)
+
+
+def _binary(state: FileState) -> str:
+    return f"a binary file of {state.size:,} bytes"
+
+
+def _reason(text: str, handed: HandedFile) -> str:
+    return quote(text.removeprefix(f"{handed.path}: "), 200)[1:-1]
 
 
 def _some(lines: list[str]) -> Iterable[str]:
     yield from lines[:_NAMED]
     if len(lines) > _NAMED:
-        yield f"and {len(lines) - _NAMED:,} more files were not handed over"
+        yield f"and {len(lines) - _NAMED:,} more files not handed over"
 
 
 def _unread(paths: list[str]) -> Iterable[str]:
     if paths:
-        named = ", ".join(paths[:_NAMED])
+        named = ", ".join(quote(path, 200) for path in paths[:_NAMED])
         more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
         yield f"not read, because it is too much: {named}{more}"
 

@@ -108,14 +108,13 @@ class Loop:
         # Calls that had begun before this run: the ones that stand unanswered when it starts.
         begun = self._unanswered()
         while True:
-            if self.before_model is not None:
-                await self.before_model()
-            path = self.journal.path
-            match next_step(path):
+            match next_step(self.journal.path):
                 case CallModel():
-                    if rounds(path) >= self.agent.max_iterations:
+                    if self.before_model is not None:
+                        await self.before_model()
+                    if rounds(self.journal.path) >= self.agent.max_iterations:
                         return OutOfIterations(self.agent.max_iterations)
-                    await self._call_model(path)
+                    await self._call_model(self.journal.path)
                 case RunTools(entry, calls):
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:

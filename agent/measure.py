@@ -39,7 +39,7 @@ def tail(text: str, limit: int) -> str:
 def pieces(text: str, limit: int) -> list[str]:
     """The text in order, in pieces of at most `limit` bytes (at least four); joined, they are it.
 
-    No piece but the last is smaller than half the limit.
+    No piece but the last is smaller than about half the limit.
     """
     if limit < BYTES_PER_TOKEN:
         raise ValueError("a piece must have room for a character")

@@ -157,7 +157,7 @@ def _from_text(text: str) -> Said | None:
     named = {_WORDS[word.casefold()] for word in _MENTION.findall(text)}
     if named != {verdict} or _DENIAL.fullmatch(reasoning):
         return None
-    return verdict, reasoning.strip(" \t\r\n*_`\"'.:;!–—-")
+    return verdict, reasoning.lstrip(" \t\r\n*_`\"'.:;!–—-")
 
 
 async def judge(

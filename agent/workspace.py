@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from agent.errors import AgentError
 
 DEPTH_LIMIT = 64
 """Components of a path, and levels of folders that are walked."""
-READ_LIMIT = 64_000_000
+READ_LIMIT = 20_000_000
 """Bytes of the largest file that is read whole."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
@@ -32,6 +32,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _UNSHOWABLE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_NAMED_LIMIT = 300
 _NO_LINKS = "a part of the path is a link or not a folder; links are not followed"
 _REASONS = {
     errno.ELOOP: _NO_LINKS,
@@ -97,27 +98,28 @@ class Workspace:
 
     def read(self, path: str) -> Content:
         """A file, whole. Raises WorkspaceError, Missing among them."""
-        with self.open(path) as file, _faults(path):
+        with self.open(path) as file:
             state = _state(os.fstat(file.fileno()))
             data = b"" if state.size > READ_LIMIT else file.read(READ_LIMIT + 1)
         if max(state.size, len(data)) > READ_LIMIT:
             raise WorkspaceError(
-                f"{shown(path)}: the file has {state.size:,} bytes; "
+                f"{_named(path)}: the file has {state.size:,} bytes; "
                 f"at most {READ_LIMIT:,} can be read"
             )
         return Content(data, state)
 
     @contextmanager
-    def open(self, path: str) -> Iterator[BinaryIO]:
-        """A file, for reading. Raises WorkspaceError, Missing among them."""
+    def open(self, path: str) -> Iterator[BufferedReader]:
+        """A file, for reading. Raises WorkspaceError, Missing among them, while it is read too."""
         *folders, name = _file_parts(path)
-        with _faults(path), self._folder(tuple(folders)) as folder:
-            _refuse_unless_file(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
-            stream = os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb")
-        with stream:
-            # It may have been replaced between the look and the opening.
-            _refuse_unless_file(path, os.fstat(stream.fileno()))
-            yield stream
+        with _faults(path):
+            with self._folder(tuple(folders)) as folder:
+                _refuse_unless_file(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+                stream = os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb")
+            with stream:
+                # It may have been replaced between the look and the opening.
+                _refuse_unless_file(path, os.fstat(stream.fileno()))
+                yield stream
 
     def write(self, path: str, data: bytes) -> None:
         """Make or replace a file, and the folders above it: at any time, after a crash too, the
@@ -155,7 +157,9 @@ class Workspace:
             for parts in level:
                 items = self._items_below(parts) if parts != start else self._first_items(start)
                 yield from items
-                below += [path_parts(item.path) for item in items if item.type is FileType.FOLDER]
+                below += [
+                    tuple(item.path.split("/")) for item in items if item.type is FileType.FOLDER
+                ]
             level = below
 
     def _first_items(self, parts: tuple[str, ...]) -> list[Item]:
@@ -176,11 +180,15 @@ class Workspace:
 
     def _items(self, parts: tuple[str, ...]) -> list[Item]:
         items: list[Item] = []
-        with _faults("/".join(parts) or "."), self._folder(parts) as folder:
-            for name in sorted(os.listdir(folder)):
+        with (
+            _faults("/".join(parts) or "."),
+            self._folder(parts) as folder,
+            os.scandir(folder) as entries,
+        ):
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 with suppress(FileNotFoundError):
-                    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    items.append(_item((*parts, name), found))
+                    found = entry.stat(follow_symlinks=False)
+                    items.append(_item((*parts, entry.name), found))
         return items
 
     @contextmanager
@@ -219,13 +227,13 @@ def path_parts(path: str) -> tuple[str, ...]:
     """
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if path.startswith("/"):
-        raise WorkspaceError(f"{shown(path)}: give the path relative to the workspace")
+        raise WorkspaceError(f"{_named(path)}: give the path relative to the workspace")
     if ".." in parts:
-        raise WorkspaceError(f"{shown(path)}: '..' is not allowed; nothing is above the workspace")
+        raise WorkspaceError(f"{_named(path)}: '..' is not allowed; nothing is above the workspace")
     if len(parts) > DEPTH_LIMIT:
-        raise WorkspaceError(f"{shown(path)}: more than {DEPTH_LIMIT} folders deep")
+        raise WorkspaceError(f"{_named(path)}: more than {DEPTH_LIMIT} folders deep")
     if "\0" in path or not _encodable(path):
-        raise WorkspaceError(f"{shown(path)}: no file can have this name")
+        raise WorkspaceError(f"{_named(path)}: no file can have this name")
     return parts
 
 
@@ -235,9 +243,8 @@ def file_path(path: str) -> str:
 
 
 def shown(path: str) -> str:
-    """A path on one line that every encoder takes, at most 300 characters of it. Control
-    characters and bytes that are not UTF-8 are escaped."""
-    path = path if len(path) <= 300 else f"{path[:299]}…"
+    """A path on one line that every encoder takes: control characters and bytes that are not
+    UTF-8 are escaped."""
     return _UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), path)
 
 
@@ -252,10 +259,16 @@ def resolve_template(template: str, session: int) -> Path:
     return Path(template.replace("{session}", str(session)))
 
 
+def _named(path: str) -> str:
+    """A path in a message."""
+    text = shown(path) or "the empty path"
+    return text if len(text) <= _NAMED_LIMIT else f"{text[: _NAMED_LIMIT - 1]}…"
+
+
 def _file_parts(path: str) -> tuple[str, ...]:
     parts = path_parts(path)
     if path.rsplit("/", 1)[-1] in ("", "."):
-        raise WorkspaceError(f"{shown(path) or 'the empty path'}: names a folder, not a file")
+        raise WorkspaceError(f"{_named(path)}: names a folder, not a file")
     return parts
 
 
@@ -273,10 +286,10 @@ def _faults(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise Missing(f"{shown(path)}: there is no such file or folder") from None
+        raise Missing(f"{_named(path)}: there is no such file or folder") from None
     except OSError as error:
         reason = _REASONS.get(error.errno or 0) or error.strerror
-        raise WorkspaceError(f"{shown(path)}: {reason}") from error
+        raise WorkspaceError(f"{_named(path)}: {reason}") from error
 
 
 def _item(parts: tuple[str, ...], found: os.stat_result) -> Item:
@@ -309,7 +322,7 @@ def _refuse_unless_file(path: str, found: os.stat_result) -> None:
             reason = "is a link; links are not followed"
         case _:
             reason = "is a special file (a pipe, a device or a socket)"
-    raise WorkspaceError(f"{shown(path)}: {reason}")
+    raise WorkspaceError(f"{_named(path)}: {reason}")
 
 
 def _mode_to_keep(path: str, folder: int, name: str) -> int | None:
@@ -320,7 +333,7 @@ def _mode_to_keep(path: str, folder: int, name: str) -> int | None:
         return None
     _refuse_unless_file(path, found)
     # Replacing needs no right on the file itself, so a file that is closed to writing is asked for.
-    if not os.access(name, os.W_OK, dir_fd=folder, effective_ids=True, follow_symlinks=False):
+    if not os.access(name, os.W_OK, dir_fd=folder, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return stat.S_IMODE(found.st_mode) & 0o777
 
@@ -331,5 +344,5 @@ def _write_new(folder: int, name: str, data: bytes, mode: int | None) -> None:
             os.fchmod(file.fileno(), mode)
         file.write(data)
         file.flush()
-        # The call's result is kept for ever: what it says was written must outlive a power cut.
+        # Else a power cut after the renaming could leave the path with nothing in it.
         os.fsync(file.fileno())

@@ -8,14 +8,21 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
-from benchmarks import turn
+from benchmarks import append, context_read, growth, litellm_turn, startup, throughput, turn
 from benchmarks.figures import Figure, table
 
-BENCHMARKS: dict[str, Callable[[], Awaitable[list[Figure]]]] = {
+BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
+    "litellm": litellm_turn.run,
+    "growth": growth.run,
+    "throughput": throughput.run,
+    "append": append.run,
+    "context": context_read.run,
+    "startup": startup.run,
 }
 
 

@@ -38,8 +38,12 @@ async def running(*command: str | Path) -> AsyncIterator[None]:
     """A program that runs as long as the block; what it logs is shown where the block fails."""
     with tempfile.TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
-            cwd=PROJECT, env=environment(),
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=PROJECT,
+            env=environment(),
         )
         try:
             yield

@@ -46,6 +46,8 @@ def _identity(value: str) -> str:
         raise ValueError(
             f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*"'
         )
+    if platform != "terminal" and not re.fullmatch(r"[0-9]+|\*", who):
+        raise ValueError(f"{value!r} is not a number; write to the bot, and it says who you are")
     return value
 
 
@@ -53,6 +55,11 @@ def _address(value: str) -> str:
     conversation = Conversation.parse(value)
     if conversation.platform not in PLATFORMS:
         raise ValueError(f"{value!r}: the platform must be one of {', '.join(PLATFORMS)}")
+    if conversation.platform == "discord" and not re.fullmatch(r"discord:(user:)?[0-9]+", value):
+        raise ValueError(
+            f'{value!r} is not "discord:CHANNEL" (a thread is a channel) or "discord:user:ID", by '
+            'number: "Copy ID" in Discord, once "Developer Mode" is on in its settings'
+        )
     return value
 
 

@@ -54,12 +54,23 @@ class Composer:
         address = message.conversation.address
         return self.post(address, markdown, reply_to=reply_to, handle=message.handle)
 
-    def edit(
-        self, address: str, markdown: str, *, row: int | None = None, message_id: str = ""
-    ) -> Parcel:
-        """A change of what an outbox row posted, or of a message by its id; its buttons go."""
-        body = self._render(address, markdown)[-1]
-        return Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
+    def amend(
+        self,
+        address: str,
+        markdown: str,
+        addition: str,
+        *,
+        row: int | None = None,
+        message_id: str = "",
+    ) -> list[Parcel]:
+        """Add to the end of the text that an outbox row, or a message by its id, shows; its buttons
+        go. Where the message has no room left, the addition becomes a message of its own."""
+        before = self._render(address, markdown)
+        after = self._render(address, f"{markdown}\n\n{addition}")
+        fits = after[:-1] == before[:-1]
+        body = (after if fits else before)[-1]
+        edit = Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
+        return [edit] if fits else [edit, *self.post(address, addition)]
 
     def _render(self, address: str, markdown: str) -> list[Body]:
         adapter = self.adapters.get(Conversation.parse(address).platform)

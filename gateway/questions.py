@@ -193,9 +193,11 @@ class Questions:
         self._edit_copies(tx, closed)
 
     def _edit_copies(self, tx: Transaction, question: Question) -> None:
+        end = _end(question)
         for post in tx.questions.posts(question.id):
-            edit = self.composer.edit(post.address, _closed_text(question), row=post.outbox)
-            tx.outbox.enqueue(edit)
+            parcels = self.composer.amend(post.address, question.text, end, row=post.outbox)
+            for parcel in parcels:
+                tx.outbox.enqueue(parcel)
 
     def _edit_stray(
         self, tx: Transaction, question: Question, post: QuestionPost, press: Press
@@ -203,8 +205,10 @@ class Questions:
         """A copy that was sent twice (a crash before its sending was recorded) has a message that
         only the press names."""
         if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
-            text = _closed_text(question)
-            edit = self.composer.edit(post.address, text, message_id=press.message_id)
+            here = press.message_id
+            edit, *_ = self.composer.amend(
+                post.address, question.text, _end(question), message_id=here
+            )
             tx.outbox.enqueue(edit)
 
     def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
@@ -213,8 +217,8 @@ class Questions:
             tx.outbox.sent(post.outbox, press.message_id)
 
 
-def _closed_text(question: Question) -> str:
-    return f"{question.text}\n\n{MARKS[question.state]} {outcome(question)}"
+def _end(question: Question) -> str:
+    return f"{MARKS[question.state]} {outcome(question)}"
 
 
 def outcome(question: Question) -> str:

@@ -42,6 +42,8 @@ class Turn:
     journal: Journal
     rows: list[InboxRow]
     """Grows when talk is steered in."""
+    left: bool
+    """There was more in the session than this turn answers."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
 
@@ -115,7 +117,7 @@ class Turns:
         finally:
             del self._busy[session]
             self._paths.keep(session, turn.journal.path)
-        if await self.store.read(lambda tx: tx.inbox.unfinished(session)):
+        if turn.left:  # What came since has woken the lane itself.
             self.lanes.wake(session)
 
     def _interrupts(self, turn: Turn, author: str, *, private: bool) -> bool:
@@ -146,8 +148,9 @@ class Turns:
     async def _begin(self, session: int) -> Turn | None:
         known = self._paths.get(session)
 
-        def work(tx: Transaction) -> tuple[list[InboxRow], int, tuple[Entry, ...]] | None:
-            rows = self._due(tx.inbox.unfinished(session))
+        def work(tx: Transaction) -> Turn | None:
+            unfinished = tx.inbox.unfinished(session)
+            rows = self._due(unfinished)
             if not rows:
                 return None
             held = tx.tree.claim(session)
@@ -158,13 +161,10 @@ class Turns:
                 settle_running(tx, session, path)
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
-            return rows, held.epoch, tuple(path)
+            journal = Journal(self.store, session, held.epoch, tuple(path))
+            return Turn(journal, rows, left=len(unfinished) > len(rows))
 
-        begun = await self.store.run(work)
-        if begun is None:
-            return None
-        rows, epoch, path = begun
-        return Turn(Journal(self.store, session, epoch, path), rows)
+        return await self.store.run(work)
 
     def _due(self, rows: list[InboxRow]) -> list[InboxRow]:
         """What the next turn answers: a turn that was cut, with the talk that cut it; else what

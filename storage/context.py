@@ -44,12 +44,13 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
             messages += group.messages()
             group = None
         match entry.kind:
-            case Kind.MESSAGE if calls := _calls(entry, model):
-                group = _Group(entry.id, _message(entry, model) | {"tool_calls": calls})
-            case Kind.MESSAGE if entry.body.get("role") == "tool":
-                messages.append(_late_result(entry))
             case Kind.MESSAGE:
-                messages.append(_message(entry, model))
+                if calls := _calls(entry, model):
+                    group = _Group(entry.id, _message(entry, model) | {"tool_calls": calls})
+                elif entry.body.get("role") == "tool":
+                    messages.append(_late_result(entry))
+                else:
+                    messages.append(_message(entry, model))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))
             case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
@@ -119,16 +120,18 @@ def _message(entry: Entry, model: str | None) -> Json:
     message: Json = {key: entry.body[key] for key in _SENT_KEYS if key in entry.body}
     if message.get("content") is None:
         message["content"] = None if entry.body.get("tool_calls") else ""
-    return message | _replayed(_raw(entry, model))
+    if raw := _raw(entry, model):
+        message |= _replayed(raw)
+    return message
 
 
 def _calls(entry: Entry, model: str | None) -> list[Json]:
     """The calls of an assistant message, the first one of each id."""
-    if entry.body.get("role") != "assistant":
+    if entry.body.get("role") != "assistant" or not entry.body.get("tool_calls"):
         return []
     raw = {call.get("id"): call for call in _raw(entry, model).get("tool_calls") or ()}
     calls: dict[str, Json] = {}
-    for call in entry.body.get("tool_calls") or ():
+    for call in entry.body["tool_calls"]:
         id_ = _text(call.get("id"))
         calls.setdefault(id_, call | {"id": id_} | _replayed(raw.get(id_, {})))
     return list(calls.values())

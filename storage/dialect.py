@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, BigInteger, Connection, Engine, Integer, create_engine, event, make_url
+from sqlalchemy import URL, BigInteger, Engine, Integer, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
-from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
 
@@ -125,10 +125,11 @@ def _engine(url: URL, begin: str, **pool: Any) -> Engine:
     )
     event.listen(engine, "connect", _prepare)
 
-    def do_begin(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
+    def do_begin(dbapi_connection: PoolProxiedConnection) -> None:
+        dbapi_connection.cursor().execute(begin)
 
-    event.listen(engine, "begin", do_begin)
+    # Not the event for it: with one listener SQLAlchemy looks for listeners at every statement.
+    engine.dialect.do_begin = do_begin  # type: ignore[method-assign]
     return engine
 
 

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from pydantic_core import from_json
+
 
 def dumps(value: Any) -> str:
     """Compact JSON. Readable as it is, unless it holds what UTF-8 cannot say (lone surrogates,
@@ -15,6 +17,14 @@ def dumps(value: Any) -> str:
     return text
 
 
+def loads(text: str) -> Any:
+    """What `dumps` was given."""
+    try:
+        return from_json(text, cache_strings="keys")  # in half the time of json
+    except ValueError:
+        return json.loads(text)  # which knows lone surrogates, and any depth
+
+
 def copied(value: Any) -> Any:
     """What comes back after having been kept."""
-    return json.loads(dumps(value))
+    return loads(dumps(value))

@@ -1,6 +1,5 @@
 """Sessions and their entries in SQL."""
 
-import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import fields
@@ -10,6 +9,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Executable,
     Select,
     bindparam,
     case,
@@ -22,7 +22,7 @@ from sqlalchemy import (
 
 from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
 from storage.errors import EpochLost, LeafMoved, NotFound
-from storage.jsontext import dumps
+from storage.jsontext import dumps, loads
 from storage.schema import entries, leaf_moves, sessions
 from storage.sql_rows import insert_row
 from storage.tree import from_first_kept
@@ -47,8 +47,9 @@ _CHILDREN = (
 _CREATE = insert(sessions)
 _CLAIM = (
     update(sessions)
-    .where(sessions.c.id == bindparam("of_session"))
+    .where(sessions.c.id == bindparam("session"))
     .values(epoch=sessions.c.epoch + 1)
+    .returning(*_SESSION_COLUMNS)
 )
 
 # What an append needs to know of its session and of the entry it goes below.
@@ -165,8 +166,7 @@ class SqlTree:
         return [_session(row) for row in self._connection.execute(_CHILDREN, {"session": session})]
 
     def claim(self, session: int) -> Session:
-        self._connection.execute(_CLAIM, {"of_session": session})
-        return self.session(session)
+        return self._session(_CLAIM, session)
 
     def append(
         self, session: int, draft: Draft, *, after: int | None, epoch: int | None = None
@@ -254,7 +254,7 @@ class SqlTree:
         found.sort(key=attrgetter("id"))  # a parent always has the smaller id
         return tuple(found)
 
-    def _session(self, statement: Select[Any], session: int) -> Session:
+    def _session(self, statement: Executable, session: int) -> Session:
         row = self._connection.execute(statement, {"session": session}).one_or_none()
         if row is None:
             raise NotFound(f"there is no session {session}")
@@ -282,7 +282,7 @@ def _entries(rows: Sequence[Sequence[Any]]) -> list[Entry]:
     """
     columns: list[Any] = list(zip(*rows, strict=True))
     columns[_KIND] = map(_KINDS.__getitem__, columns[_KIND])
-    columns[_BODY] = json.loads(f"[{','.join(columns[_BODY])}]")
+    columns[_BODY] = loads(f"[{','.join(columns[_BODY])}]")
     made = [object.__new__(Entry) for _ in rows]
     for set_field, column in zip(_SET_FIELDS, columns, strict=True):
         deque(map(set_field, made, column), maxlen=0)

@@ -1,8 +1,8 @@
 """The one writer of a database: a thread, a connection, and a queue of jobs.
 
 What waits when the writer is free is committed together, because a commit costs a flush to the
-disk however much is in it. Each job of such a group has a savepoint of its own, so that one that
-fails leaves the others alone. Nobody hears of a success before the commit.
+disk however much is in it. Where a job of such a group fails, the group is done again with a
+savepoint for each, so that the others are left alone. Nobody hears of a success before the commit.
 """
 
 import asyncio
@@ -97,19 +97,29 @@ class Writer:
 
     def _commit(self, group: list[_Job[Any]]) -> None:
         try:
-            with self._connection.begin() as transaction:
-                if len(group) == 1:
-                    self._attempt(group[0])
-                    if group[0].error is not None:
-                        transaction.rollback()
-                else:
-                    for job in group:
-                        self._attempt_apart(job)
+            if not self._commit_together(group) and len(group) > 1:
+                self._commit_apart(group)
         except Exception as error:  # noqa: BLE001 - handed to each caller
             # SQLite keeps a transaction open whose commit failed.
             self._connection.connection.rollback()
             for job in group:
                 job.error = job.error or self._translate(error)
+
+    def _commit_together(self, group: list[_Job[Any]]) -> bool:
+        """All or, where one fails, none. Savepoints would cost a fifth of the time."""
+        with self._connection.begin() as transaction:
+            for job in group:
+                self._attempt(job)
+                if job.error is not None:
+                    transaction.rollback()
+                    return False
+        return True
+
+    def _commit_apart(self, group: list[_Job[Any]]) -> None:
+        with self._connection.begin():
+            for job in group:
+                job.error = None
+                self._attempt_apart(job)
 
     def _attempt_apart(self, job: _Job[Any]) -> None:
         self._connection.exec_driver_sql("SAVEPOINT job")

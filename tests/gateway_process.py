@@ -1,5 +1,7 @@
 """`bough run` as people run it: a real process, to be stopped, killed and started again.
 
+In tests:
+
     config = write_config(folder, telegram={...}, models={...})
     async with GatewayProcess(config) as gateway:
         ...
@@ -22,8 +24,8 @@ PATIENCE = 30.0
 """Seconds until a process that is waited for is a failure."""
 
 
-class GatewayEnded(Exception):
-    """The process ended instead of getting ready. The text is what it logged."""
+class GatewayFailed(Exception):
+    """The process ended, or took too long, instead of getting ready. The text is its log."""
 
 
 class GatewayProcess:
@@ -32,11 +34,12 @@ class GatewayProcess:
 
     def __init__(self, config: Path, *arguments: str) -> None:
         """`arguments` come after the command's name, as in `run --verbose`."""
-        self._config = config
+        self.config = config
         self._arguments = arguments
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._ready = asyncio.Event()
+        self._ready: asyncio.Future[bool] | None = None
+        """False where it ended before."""
         self.log: list[str] = []
         """The lines that were logged, by all processes so far."""
 
@@ -60,37 +63,36 @@ class GatewayProcess:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start it and wait until it is ready to receive. GatewayEnded where it ends first."""
+        """Start it and wait until it is ready to receive. GatewayFailed where it does not get so
+        far."""
         await self.launch()
-        process, ready = self._process, asyncio.ensure_future(self._ready.wait())
-        assert process is not None
-        ended = asyncio.ensure_future(process.wait())
+        assert self._ready is not None
         try:
             async with asyncio.timeout(PATIENCE):
-                await asyncio.wait([ready, ended], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            ready.cancel()
-            ended.cancel()
-            await asyncio.wait([ready, ended])
-        if not self._ready.is_set():
+                ready = await self._ready
+        except TimeoutError:
+            await self.kill()
+            raise GatewayFailed("\n".join(self.log)) from None
+        if not ready:
             await self.wait()
-            raise GatewayEnded("\n".join(self.log))
+            raise GatewayFailed("\n".join(self.log))
 
     async def launch(self) -> None:
         """Start it without waiting for anything."""
         assert not self.running
-        self._ready.clear()
-        environment = {name: text for name, text in os.environ.items() if "BOUGH_" not in name}
+        self._ready = asyncio.get_running_loop().create_future()
+        environment = {name: text for name, text in os.environ.items() if name[:6] != "BOUGH_"}
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "gateway", "run", "--config", str(self._config), *self._arguments),
-            cwd=self._config.parent,
+            *("-m", "gateway", "run", "--config", str(self.config), *self._arguments),
+            cwd=self.config.parent,
             env=environment | {"PYTHONPATH": str(ROOT)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        self._reader = asyncio.create_task(self._read(self._process), name="gateway's log")
+        reading = self._read(self._process, self._ready)
+        self._reader = asyncio.create_task(reading, name="gateway's log")
 
     async def kill(self) -> None:
         """SIGKILL."""
@@ -114,12 +116,14 @@ class GatewayProcess:
         assert self._process is not None
         self._process.send_signal(number)
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, ready: asyncio.Future[bool]) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             self.log.append(line.decode().rstrip())
-            if " Ready: " in self.log[-1]:
-                self._ready.set()
+            if " Ready: " in self.log[-1] and not ready.done():
+                ready.set_result(True)
+        if not ready.done():
+            ready.set_result(False)
 
 
 def write_config(folder: Path, **sections: Mapping[str, Any]) -> Path:

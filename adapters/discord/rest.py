@@ -108,6 +108,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
             return Throttled(_retry_after(error))
         case 401:
             return Misconfigured(f"{text}; the bot token is not valid any more")
+        case 403 if not _is_json(error):
+            return Unavailable(f"{text}; that is not Discord itself but what stands in front of it")
         case 403:
             return Unreachable(text)
         case 404 if error.code in (_UNKNOWN_CHANNEL, _UNKNOWN_USER):
@@ -116,6 +118,10 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
             return Unavailable(text)
         case _:
             return Refused(text)
+
+
+def _is_json(error: discord.HTTPException) -> bool:
+    return str(error.response.headers.get("Content-Type", "")).startswith("application/json")
 
 
 def _retry_after(error: discord.HTTPException) -> float:

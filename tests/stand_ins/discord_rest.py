@@ -36,6 +36,8 @@ class Fail:
     status: int
     code: int = 0
     message: str = "injected"
+    page: bool = False
+    """As Cloudflare, in front of Discord, answers: a page instead of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class Rest:
         self.requests.append(Request(request.method, path, payload))
         fault = self._injected(request.method, path)
         match fault:
+            case Fail(page=True):
+                return web.Response(status=fault.status, text=fault.message)
             case Fail():
                 return error(ApiError(fault.status, fault.code, fault.message))
             case Throttle():

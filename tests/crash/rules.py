@@ -1,0 +1,65 @@
+"""What the models say in these tests. A person's first word decides:
+
+- "delegate GOAL": a worker along a branch table; the goal decides what it sees. "fine" is a match,
+  "careful" too, after a thought; "gone" must be decided by a person, "odd" by an overseer.
+- "tell NAME": a long answer, of PARTS messages on Telegram.
+- anything else: "answer to …".
+"""
+
+from typing import Any
+
+from agent.scripted import Rule
+
+Written = dict[str, Any]
+
+PARTS = 3
+PEOPLE_ONLY = {"action": "escalate", "tier": "human", "prompt": "Nobody but you knows"}
+TABLE = {
+    "conditions": [
+        {"description": "It is there", "branch": {"action": "report"}},
+        {"description": "It is gone", "branch": PEOPLE_ONLY},
+    ],
+    "default": {"action": "escalate", "tier": "overseer"},
+}
+BUTTONS = ["It is there", "Try again", "Stop"]
+
+
+def long_text(name: str) -> str:
+    """Paragraphs that all differ, so that each message of it is told from the others."""
+    return "\n\n".join(f"{name} {part}: {'word ' * 700}." for part in range(1, PARTS + 1))
+
+
+def _call(tool: str, arguments: Written, **when: Any) -> Written:
+    return {"when": when, "reply": {"tool_calls": [{"name": tool, "arguments": arguments}]}}
+
+
+def _report(goal: str, condition: int | str, **when: Any) -> Written:
+    arguments = {"condition": condition, "branch": "match", "evidence": f"saw {goal}"}
+    return _call("report_outcome", arguments, tier="worker", **{"last": f"Task: {goal}"} | when)
+
+
+def rules(delay: float = 0.0) -> list[Written]:
+    """As in a file of agent.scripted. `delay`: seconds before each reply."""
+    delegate = {"goal": "{1}", "branch_table": TABLE}
+    result = r'"task": "([^"]*)", "status": "(\w+)".*"resolved_by": "?(\w+)'
+    parent = [
+        _call("delegate_task", delegate, tier="parent", last="^delegate (.+)"),
+        {"when": {"last": result}, "reply": {"text": "{1} is {2} by {3}"}},
+        {"when": {"last": r"^tell (\w+)"}, "reply": {"text": long_text("{1}")}},
+        {"when": {"tier": "parent"}, "reply": {"text": "answer to {last}"}},
+    ]
+    others = [
+        _report("fine", 1),
+        _report("gone", 2),
+        _report("odd", "default"),
+        _call("think", {"thought": "let me see"}, tier="worker", last="Task: careful"),
+        _report("careful", 1, last="."),
+        _call("resolve", {"summary": "known", "evidence": "the log"}, tier="overseer"),
+    ]
+    for rule in (*parent, *others):
+        rule["reply"]["delay"] = delay
+    return [*parent, *others]
+
+
+def parsed_rules() -> list[Rule]:
+    return [Rule.model_validate(rule) for rule in rules()]

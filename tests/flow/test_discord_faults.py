@@ -1,0 +1,226 @@
+"""A Discord that throttles, fails, cuts lines, loses sessions, or goes on without the bot."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from adapters.base import Misconfigured
+from agent.model import Model, Reply, Request
+from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, discord_gateway
+from tests.flow.telegram_gateway import says
+from tests.stand_ins.discord_rest import Cut, Fail, Fault, Throttle
+
+ECHO = [says("parent", "you said: {last}")]
+POSTS = r"/channels/\d+/messages$"
+BAN = Fail(403, message="error code: 1015", page=True)
+
+
+class Gate:
+    """A model that answers when it is let."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.open = asyncio.Event()
+
+    async def complete(self, request: Request) -> Reply:
+        await self.open.wait()
+        return await self._model.complete(request)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Throttle(0.2),
+        Throttle(0.2, everywhere=True),
+        Throttle(0.2, via=False),
+        Fail(500),
+        Fail(503),
+        Cut(done=False),
+        Cut(done=True),
+    ],
+    ids=["429", "global 429", "Cloudflare's 429", "500", "503", "cut before", "cut after"],
+)
+async def test_a_message_is_sent_again_until_it_is_there_and_is_there_once(
+    tmp_path: Path, fault: Fault
+) -> None:
+    long = "\n\n".join(f"part {n} " + "x" * 1500 for n in range(3))
+    async with discord_gateway(tmp_path, [says("parent", long)]) as g:
+        g.discord.inject("POST", POSTS, fault)
+        g.tells("hello")
+        await g.reads("part 2")
+        await g.settled()
+        assert [text[:6] for text in g.said()] == ["part 0", "part 1", "part 2"]
+
+
+async def test_a_line_cut_after_the_last_part_repeats_nothing_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.discord.inject("POST", POSTS, Cut(done=True), times=99)
+        g.tells("hello")
+        await g.reads("you said: hello")
+        await g.stop()
+        g.discord.rest.injections.clear()
+        await g.start()
+        await g.settled()
+        assert g.said() == ["you said: hello"]
+
+
+async def test_throttling_delays_only_its_own_channel(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.discord.inject("POST", f"/channels/{g.home.id}/messages", Throttle(1.0))
+        g.tells("slow")
+        await g.discord.wait_for(lambda: g.discord.rest.injections[0].times == 0)
+        g.mentions("quick")
+        await g.reads("quick", g.discord.general)
+        assert g.said() == []
+        await g.reads("slow")
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"), [(Fail(403, 50013, "Missing Permissions"), 1), (Fail(400, 50035), 2)]
+)
+async def test_what_can_never_be_sent_is_put_aside_and_blocks_nothing(
+    tmp_path: Path, fault: Fault, times: int
+) -> None:
+    async with discord_gateway(tmp_path, ECHO, session={"busy": "queue"}) as g:
+        g.discord.inject("POST", POSTS, fault, times)
+        g.tells("one.")
+        g.tells("two.")
+        await g.reads("two.")
+        await g.settled()
+        assert g.said() == ["you said: two."]
+        assert len(await g.read(lambda tx: tx.directory.audits("undelivered"))) == 1
+        assert await g.read(lambda tx: tx.outbox.pending()) == []
+
+
+async def test_while_cloudflare_bans_the_bot_nothing_is_lost(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        g.discord.inject("GET", "/users/@me", BAN)
+        g.discord.inject("POST", POSTS, BAN)
+        await g.start()
+        g.tells("hello")
+        await g.reads("you said: hello")
+
+
+async def test_a_resumed_connection_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, session={"busy": "queue"}) as g:
+        g.tells("one.")
+        await g.reads("one.")
+        await g.discord.gateway.drop(resumable=True)
+        g.tells("two.")
+        g.mentions("three.")
+        await g.reads("two.")
+        await g.reads("three.", g.discord.general)
+        assert g.discord.gateway.resumed == 1
+        assert g.said() == ["you said: one.", "you said: two."]
+
+
+async def test_what_is_said_while_the_session_is_lost_is_answered(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, session={"busy": "queue"}) as g:
+        thread = g.discord.thread("details")
+        for place in (g.discord.general, thread):
+            g.mentions("one.", place=place)
+            await g.reads("one.", place)
+        await g.discord.gateway.drop(resumable=False)
+        g.mentions("two.", place=thread)
+        g.mentions("two.", ANN)
+        g.mentions("not known", MALLORY)
+        await g.reads("two.", thread)
+        await g.reads("two.", g.discord.general)
+        g.mentions("three.")
+        await g.reads("three.", g.discord.general)
+        assert [text[-4:] for text in g.said(g.discord.general)] == ["one.", "two.", "ree."]
+
+
+async def test_what_is_said_while_the_bot_is_down_is_answered_in_order(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, session={"busy": "queue"}) as g:
+        g.tells("first.")
+        g.mentions("first.")
+        await g.reads("first.")
+        await g.reads("first.", g.discord.general)
+        await g.settled()
+        await g.stop()
+        for number in range(60):
+            g.tells(f"message {number}.")
+        g.mentions("meanwhile.", ANN)
+        g.discord.say(g.discord.general, ANN, "not for the bot")
+        await g.start()
+        await g.reads("message 59.")
+        await g.reads("meanwhile.", g.discord.general)
+        expected = ["first.", *(f"message {number}." for number in range(60))]
+        assert g.said() == [f"you said: {text}" for text in expected]
+        assert len(g.said(g.discord.general)) == 2
+
+
+async def test_a_turn_that_was_cut_by_a_stop_is_finished_by_the_next_start(tmp_path: Path) -> None:
+    gates: list[Gate] = []
+
+    def gated(model: Model) -> Model:
+        gates.append(Gate(model))
+        return gates[0]
+
+    async with discord_gateway(tmp_path, ECHO, wrap=gated) as g:
+        g.tells("hello")
+        await g.models.arrived.wait()
+        await g.stop()
+        gates[0].open.set()
+        await g.start()
+        await g.reads("you said: hello")
+        await g.settled()
+        assert g.said() == ["you said: hello"]
+
+
+async def test_an_edited_or_deleted_message_is_not_answered_again(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        message = g.tells("hello")
+        await g.reads("you said: hello")
+        g.discord.world.edit(g.home, message, {"content": "hello, I mean"})
+        g.discord.world.delete(g.home, message)
+        g.tells("last")
+        await g.reads("last")
+        assert len(g.said()) == 2
+
+
+async def test_a_message_that_was_deleted_meanwhile_is_still_answered(tmp_path: Path) -> None:
+    slow = {"when": {"tier": "parent"}, "reply": {"text": "there", "delay": 0.2}}
+    async with discord_gateway(tmp_path, [slow]) as g:
+        message = g.mentions("hello")
+        await g.models.arrived.wait()
+        g.discord.world.delete(g.discord.general, message)
+        await g.reads("there", g.discord.general)
+
+
+async def test_a_question_that_was_deleted_can_be_had_again(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, GONE) as g:
+        g.tells("go")
+        question = await g.reads("May it be dead?")
+        await g.settled()
+        g.discord.world.delete(g.home, question)
+        g.slash("questions")
+        fresh = await g.reads("May it be dead?")
+        assert fresh is not question
+        g.discord.press(fresh, "Stop", OLGA)
+        await g.reads("result: ")
+        await g.settled()
+        assert g.discord.buttons(fresh) == {}
+
+
+async def test_a_button_works_after_the_session_was_lost(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, GONE) as g:
+        g.tells("go")
+        question = await g.reads("May it be dead?")
+        await g.discord.gateway.drop(resumable=False)
+        await g.discord.wait_for(lambda: g.discord.gateway.identified == 2)
+        g.discord.press(question, "Stop", OLGA)
+        await g.reads("result: ")
+
+
+async def test_a_token_that_is_revoked_ends_the_gateway(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.tells("hello")
+        await g.reads("hello")
+        await g.discord.gateway.drop(resumable=False, code=4004)
+        with pytest.RaisesGroup(Misconfigured, flatten_subgroups=True):
+            await g.ended()
