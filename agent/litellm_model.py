@@ -135,6 +135,8 @@ class LitellmModel:
 def _import_litellm() -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     # Not an import statement: type checkers would read all of litellm.
     litellm: Any = importlib.import_module("litellm")
     importlib.import_module("openai.resources")  # else the first call does, on the event loop
@@ -142,8 +144,6 @@ def _import_litellm() -> Any:
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True
     litellm.turn_off_message_logging = True
-    for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
     for name in ("httpx", "openai"):  # the first logs URLs, which may carry a key
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)

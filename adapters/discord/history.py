@@ -5,7 +5,7 @@ import discord
 from adapters.discord.rest import PLATFORM_ERRORS, adapter_error
 
 LIMIT = 1000
-"""Messages read of one channel, oldest first; what is beyond them is not read."""
+"""Messages read of one channel, the newest: in a busy channel most are older than the outage."""
 
 
 async def missed(client: discord.Client, channel_id: int, after: int) -> list[discord.Message]:
@@ -16,7 +16,8 @@ async def missed(client: discord.Client, channel_id: int, after: int) -> list[di
         if not anything:
             return []
         known = await _known(client, channel_id)
-        return [m async for m in known.history(limit=LIMIT, after=discord.Object(after))]
+        newest = known.history(limit=LIMIT, after=discord.Object(after), oldest_first=False)
+        return [m async for m in newest][::-1]
     except PLATFORM_ERRORS as error:
         raise adapter_error(error) from error
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import aiohttp
@@ -16,7 +15,7 @@ from adapters.discord.client import stay_connected
 from adapters.discord.history import LIMIT, missed
 from adapters.discord.interactions import Deferrals
 from adapters.discord.normalize import normalize_interaction, normalize_message
-from adapters.events import Conversation
+from adapters.events import Conversation, Message, Press
 
 _READERS = 4
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 0.0)
@@ -26,11 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 class Intake:
-    """Passes on what arrives: one message after the other, interactions beside them.
+    """Passes on what arrives: one message after the other, interactions beside all else.
 
     discord.py runs a task per event, so events only put what they bring into queues, and one
-    worker per queue passes it on. The queues have no bound, because the gateway cannot be slowed
-    down; what waits in them when the process dies is read from the history after the restart.
+    worker per queue takes it from there. The queues have no bound, because the gateway cannot be
+    slowed down; what waits in them when the process dies is read from the history after the
+    restart.
 
     A new session (READY) replays nothing. So at READY the conversations that are known are held:
     their live messages wait until what was said before them is read from the history and passed
@@ -141,20 +141,19 @@ class Intake:
         while True:
             interaction = await self._interactions.get()
             update = normalize_interaction(interaction)
-            if update is None:
-                continue
-            self._deferrals.begin(update.handle)
-            try:
-                await receive(update)
-            except BaseException:
-                self._deferrals.end(update.handle)
-                raise
-            # Beside the next one: what comes now is a round trip, and 3 s are soon over.
-            deferral = group.create_task(self._defer(interaction))
-            deferral.add_done_callback(partial(self._deferred, update.handle))
+            if update is not None:
+                # Beside the next one: 3 s are soon over, and a command may take its time.
+                group.create_task(self._pass_on_interaction(interaction, update, receive))
 
-    def _deferred(self, handle: str, _: asyncio.Task[None]) -> None:
-        self._deferrals.end(handle)
+    async def _pass_on_interaction(
+        self, interaction: discord.Interaction[Any], update: Message | Press, receive: Receive
+    ) -> None:
+        self._deferrals.begin(update.handle)
+        try:
+            await receive(update)
+            await self._defer(interaction)
+        finally:
+            self._deferrals.end(update.handle)
 
     async def _defer(self, interaction: discord.Interaction[Any]) -> None:
         try:
@@ -186,7 +185,9 @@ class Intake:
         for message in messages:
             await self._pass_on(message, receive)
         if len(messages) == LIMIT:
-            _log.warning("channel %d: read %d missed messages, not the later ones", channel, LIMIT)
+            _log.warning(
+                "channel %d: of what was missed, only the last %d were read", channel, LIMIT
+            )
         # A later session holds the channel for its own gap, and its reader will let it go.
         if session == self._session:
             for message in self._held.pop(channel, ()):

@@ -43,6 +43,26 @@ async def test_a_press_is_acknowledged_only_after_it_is_committed(server: Discor
     await bot.stop()
 
 
+async def test_a_command_that_takes_long_holds_up_no_press(server: DiscordServer) -> None:
+    carried_out = asyncio.Event()
+
+    async def receive(update: Update) -> None:
+        if isinstance(update, Message):
+            await carried_out.wait()
+
+    bot = Bot(server)
+    bot.receive = receive  # type: ignore[method-assign]
+    await bot.start()
+    await bot.post(server.general, "sure?", Button("Yes", "token"))
+    command = server.slash(server.general, "ann", "new")
+    press = server.press(server.messages(server.general)[-1], "Yes", "ann")
+    await server.wait_for(lambda: press.answered)
+    assert command.answered is None
+    carried_out.set()
+    await server.wait_for(lambda: command.answered)
+    await bot.stop()
+
+
 async def test_a_press_after_a_restart_arrives(server: DiscordServer) -> None:
     async with running(server) as bot:
         await bot.post(server.general, "sure?", Button("Yes", "token-yes", "primary"))

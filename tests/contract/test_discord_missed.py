@@ -41,6 +41,21 @@ async def test_what_was_said_while_the_bot_was_down_arrives_in_order(
     assert all(u.private == (u.conversation == here(chat)) for u in bot.messages)
 
 
+async def test_of_a_channel_full_of_talk_the_newest_messages_are_read(
+    server: DiscordServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen = server.say(server.general, "ann", "seen")
+    server.say(server.general, "ann", f"{server.mention} too long ago")
+    for number in range(1200):
+        server.say(server.general, "bob", f"just talk {number}")
+    server.say(server.general, "ann", f"{server.mention} one")
+    server.say(server.general, "ann", f"{server.mention} two")
+    async with running(server, {f"discord:{server.general.id}": seen["id"]}) as bot:
+        await bot.got(2)
+        assert bot.texts() == ["one", "two"]
+    assert "only the last 1000 were read" in caplog.text
+
+
 async def test_live_messages_wait_for_what_was_said_before_them(server: DiscordServer) -> None:
     seen = server.dm("ann", "seen")
     server.dm("ann", "missed")

@@ -17,6 +17,7 @@ from agent.scripted import Rule
 from gateway.app import App, bootstrap
 from gateway.config import Config
 from storage.entries import Json
+from storage.sql import SqlStore
 from storage.store import Transaction
 from tests.stand_ins.model import ModelServer, Received
 from tests.stand_ins.telegram import TelegramServer
@@ -33,15 +34,23 @@ PATIENCE = 20.0
 
 
 class TelegramGateway:
-    def __init__(self, telegram: TelegramServer, models: ModelServer, config: Json) -> None:
+    def __init__(
+        self,
+        telegram: TelegramServer,
+        models: ModelServer,
+        config: Json,
+        store: type[SqlStore] = SqlStore,
+    ) -> None:
         self.telegram = telegram
         self.models = models
         self.config = config
+        self._store = store
         self.app: App | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        self.app = await bootstrap(Config.model_validate(self.config))
+        config = Config.model_validate(self.config)
+        self.app = await bootstrap(config, store=await self._store.open(config.storage.url))
         ready = asyncio.Event()
         self._task = asyncio.create_task(self.app.run(ready=ready))
         waiting = asyncio.create_task(ready.wait())
@@ -123,6 +132,7 @@ async def telegram_gateway(
     rules: Sequence[Json],
     *,
     wrap: Callable[[Model], Model] | None = None,
+    store: type[SqlStore] = SqlStore,
     started: bool = True,
     **sections: Any,
 ) -> AsyncIterator[TelegramGateway]:
@@ -135,7 +145,8 @@ async def telegram_gateway(
             models._model = wrap(models._model)
         telegram.person(OWNER, "Olga")
         telegram.person(ANN, "Ann")
-        gateway = TelegramGateway(telegram, models, configuration(folder, telegram, models))
+        config = configuration(folder, telegram, models)
+        gateway = TelegramGateway(telegram, models, config, store)
         gateway.config |= sections
         if started:
             await gateway.start()

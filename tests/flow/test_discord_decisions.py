@@ -89,6 +89,38 @@ async def test_of_two_people_at_once_the_first_decides_and_the_other_is_told(
         assert len(g.asked("parent")) == 2
 
 
+async def test_of_a_crowd_that_presses_at_once_one_decides_and_each_other_is_told(
+    tmp_path: Path,
+) -> None:
+    crowd = [f"person {number}" for number in range(20)]
+    async with discord_gateway(tmp_path, GONE, access=ANYBODY) as g:
+        g.mentions("go")
+        question = await g.reads("May it be dead?", g.discord.general)
+        for number, user in enumerate(crowd):
+            g.discord.press(question, "Stop" if number % 2 else "ok: It is fine", user)
+        await g.whispered(19)
+        told = {whisper.user.name for whisper in g.discord.whispers}
+        [(_, _, details, _)] = await g.read(lambda tx: tx.directory.audits("decision"))
+        [winner] = set(crowd) - told
+        assert {whisper.text.partition(" decided")[0] for whisper in g.discord.whispers} == {winner}
+        await g.reads("result: ", g.discord.general)
+        await g.settled()
+        assert f"{winner} decided" in question["content"]
+        assert details["choice"] in ("stop", "report:1:ok")
+
+
+async def test_a_name_full_of_markup_is_shown_as_it_is(tmp_path: Path) -> None:
+    name = "**x** `y` @everyone <@1>\n# z [a](http://b)"
+    async with discord_gateway(tmp_path, GONE, access=ANYBODY) as g:
+        g.tells("go")
+        question = await g.reads("May it be dead?")
+        g.discord.press(question, "Stop", name)
+        await g.reads("result: ")
+        await g.settled()
+        shown = question["content"].splitlines()[-1].replace("\\", "")
+        assert shown == f"✅ {' '.join(name.split())} decided: Stop"
+
+
 @pytest.mark.parametrize("custom_id", ["bough:", "bough:x", "bough:" + "x" * 94, "bough:😀\0"])
 async def test_a_forged_custom_id_decides_nothing(tmp_path: Path, custom_id: str) -> None:
     async with discord_gateway(tmp_path, GONE) as g:

@@ -117,12 +117,15 @@ async def test_a_resumed_connection_loses_and_repeats_nothing(tmp_path: Path) ->
         assert g.said() == ["you said: one.", "you said: two."]
 
 
-async def test_what_is_said_while_the_session_is_lost_is_answered(tmp_path: Path) -> None:
-    async with discord_gateway(tmp_path, ECHO, session={"busy": "queue"}) as g:
+async def test_after_a_lost_session_talk_is_answered_and_buttons_work(tmp_path: Path) -> None:
+    rules = [*GONE[:2], *ECHO]
+    async with discord_gateway(tmp_path, rules, session={"busy": "queue"}) as g:
         thread = g.discord.thread("details")
         for place in (g.discord.general, thread):
             g.mentions("one.", place=place)
             await g.reads("one.", place)
+        g.tells("go")
+        question = await g.reads("May it be dead?")
         await g.discord.gateway.drop(resumable=False)
         g.mentions("two.", place=thread)
         g.mentions("two.", ANN)
@@ -132,6 +135,8 @@ async def test_what_is_said_while_the_session_is_lost_is_answered(tmp_path: Path
         g.mentions("three.")
         await g.reads("three.", g.discord.general)
         assert [text[-4:] for text in g.said(g.discord.general)] == ["one.", "two.", "ree."]
+        g.discord.press(question, "Stop", OLGA)
+        await g.reads("rejected")
 
 
 async def test_what_is_said_while_the_bot_is_down_is_answered_in_order(tmp_path: Path) -> None:
@@ -205,16 +210,6 @@ async def test_a_question_that_was_deleted_can_be_had_again(tmp_path: Path) -> N
         await g.reads("result: ")
         await g.settled()
         assert g.discord.buttons(fresh) == {}
-
-
-async def test_a_button_works_after_the_session_was_lost(tmp_path: Path) -> None:
-    async with discord_gateway(tmp_path, GONE) as g:
-        g.tells("go")
-        question = await g.reads("May it be dead?")
-        await g.discord.gateway.drop(resumable=False)
-        await g.discord.wait_for(lambda: g.discord.gateway.identified == 2)
-        g.discord.press(question, "Stop", OLGA)
-        await g.reads("result: ")
 
 
 async def test_a_token_that_is_revoked_ends_the_gateway(tmp_path: Path) -> None:

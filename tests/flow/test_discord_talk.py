@@ -49,6 +49,25 @@ async def test_a_message_that_quotes_another_brings_it_along(tmp_path: Path) -> 
         assert heard(g)[-1] == "olga: > the sky is green @Bough\n\nis that so?"
 
 
+async def test_what_cannot_be_read_is_said_to_be_there(tmp_path: Path) -> None:
+    image = {"id": "1", "filename": "x.png", "size": 1, "content_type": "image/png"}
+    image |= {"url": "http://x/x.png", "proxy_url": "http://x/x.png"}
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.tells("", attachments=[image])
+        await g.reads("you said: [attached, but not readable here: image]")
+
+
+async def test_in_a_channel_the_talk_of_others_waits_for_its_turn(tmp_path: Path) -> None:
+    slow = {"when": {"tier": "parent", "last": "slow"}, "reply": {"text": "done", "delay": 0.3}}
+    async with discord_gateway(tmp_path, [slow, *ECHO]) as g:
+        g.mentions("slow")
+        await g.models.arrived.wait()
+        g.mentions("and me", ANN)
+        await g.reads("ann: and me", g.discord.general)
+        assert g.said(g.discord.general) == ["done", "you said: ann: and me"]
+        assert len(g.models.requests) == 2
+
+
 async def test_a_thread_is_a_conversation_of_its_own(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, ECHO) as g:
         thread = g.discord.thread("details")

@@ -107,14 +107,15 @@ async def test_the_same_press_delivered_twice_counts_once(tmp_path: Path) -> Non
         assert g.texts().count("result: hello") == 1
 
 
-@pytest.mark.parametrize("data", ["x", "x" * 64, "😀" * 16, "retry", "1:1", "' OR 1=1 --"])
-async def test_forged_callback_data_decides_nothing(tmp_path: Path, data: str) -> None:
+async def test_forged_callback_data_decides_nothing(tmp_path: Path) -> None:
+    forged = ["x", "x" * 64, "😀" * 16, "retry", "1:1", "' OR 1=1 --"]
     async with telegram_gateway(tmp_path, RULES) as g:
         question = await asks(g)
-        g.telegram.forge(question, data, OWNER)
-        assert "not valid any more" in await g.told()
+        for count, data in enumerate(forged, 1):
+            g.telegram.forge(question, data, OWNER)
+            assert "not valid any more" in await g.told(count)
         assert len(await g.read(lambda tx: tx.questions.open())) == 1
-        assert await audits(g) == ["forged press"]
+        assert await audits(g) == ["forged press"] * len(forged)
 
 
 async def test_truncated_and_foreign_tokens_decide_nothing(tmp_path: Path) -> None:

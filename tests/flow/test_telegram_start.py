@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.scripted import Rule
 from storage.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
@@ -23,7 +24,7 @@ from tests.flow.telegram_gateway import (
     says,
 )
 from tests.gateway_process import ROOT, GatewayProcess, write_config
-from tests.stand_ins.model import Cut, ModelServer, Rule, Status
+from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 
 SECRETS = (TOKEN.partition(":")[2], KEY)
@@ -86,14 +87,6 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         telegram.person(OWNER, "Olga")
         telegram.person(ANN, "Ann")
         yield Place(tmp_path, telegram, models, configuration(tmp_path, telegram, models))
-
-
-async def test_doctor_finds_everything_well(place: Place) -> None:
-    status, text = await place.doctor()
-    assert status == 0, text
-    assert "signed in as @bough_bot" in text
-    assert text.count(" answers") == 3
-    assert "All is well." in text
 
 
 async def test_doctor_names_each_thing_that_is_to_be_mended(place: Place) -> None:
@@ -183,35 +176,28 @@ async def test_a_second_gateway_on_the_same_database_is_refused(place: Place) ->
     assert "another bough uses" in text
 
 
-async def test_a_model_that_is_away_delays_no_start_and_is_said_in_the_chat(place: Place) -> None:
-    place.config["models"]["parent"] |= {"api_base": "http://127.0.0.1:9/v1"}
-    async with GatewayProcess(place.written()):
-        place.telegram.say(OWNER, OWNER, "hello")
-        shown = await place.telegram.wait_for_message(OWNER, "could not answer", 30)
-    assert "cannot connect to 127.0.0.1:9" in shown["text"]
-
-
 async def test_a_telegram_that_is_away_at_the_start_is_waited_for(place: Place) -> None:
     place.telegram.fail_next("getMe", 1, "502")
     async with GatewayProcess(place.written()) as gateway:
-        place.telegram.say(OWNER, OWNER, "hello")
-        await place.telegram.wait_for_message(OWNER, "you said: hello", 30)
         assert any("again in 1 s" in line for line in gateway.log)
 
 
-async def test_every_key_may_come_from_the_environment(place: Place) -> None:
-    telegram, model = place.config["telegram"], place.config["models"]["parent"]
+async def test_doctor_finds_everything_well_though_only_the_environment_says_it(
+    place: Place,
+) -> None:
     environment = {
-        "BOUGH_TELEGRAM__TOKEN": telegram["token"],
-        "BOUGH_TELEGRAM__BASE_URL": telegram["base_url"],
-        "BOUGH_MODELS__PARENT__MODEL": model["model"],
-        "BOUGH_MODELS__PARENT__API_BASE": model["api_base"],
+        "BOUGH_TELEGRAM__TOKEN": TOKEN,
+        "BOUGH_TELEGRAM__BASE_URL": place.telegram.base_url,
+        "BOUGH_MODELS__PARENT__MODEL": "openai/parent",
+        "BOUGH_MODELS__PARENT__API_BASE": place.models.url,
         "BOUGH_MODELS__PARENT__API_KEY": KEY,
         "BOUGH_ACCESS__OWNERS": f"telegram:{OWNER}, telegram:{ANN}",
     }
-    status, text = await place.bough("doctor", environment=environment)
+    status, text = await place.bough("doctor", "--verbose", environment=environment)
     assert status == 0, text
     assert "signed in as @bough_bot" in text
+    assert "openai/parent answers" in text
+    assert "All is well." in text
 
 
 async def test_no_log_shows_a_secret_whatever_goes_wrong(place: Place) -> None:
@@ -224,8 +210,8 @@ async def test_no_log_shows_a_secret_whatever_goes_wrong(place: Place) -> None:
         place.telegram.press(question, "Stop", ANN)
         place.telegram.press(question, "Stop", OWNER)
         await hear("OK")
-        place.models.faults.extend([Cut(), Status(500, message=f"key {KEY} is bad")])
-        for kind in ("429", "502", "cut_after", "400"):
+        place.models.faults.append(Status(500, message=f"key {KEY} is bad"))
+        for kind in ("502", "400"):
             place.telegram.fail_next("sendMessage", 1, kind)
             place.telegram.fail_next("getUpdates", 1, kind)
         place.telegram.say(OWNER, OWNER, "hello")
@@ -235,9 +221,8 @@ async def test_no_log_shows_a_secret_whatever_goes_wrong(place: Place) -> None:
         refused = await hear("could not answer")
         gateway.terminate()
         assert await gateway.wait() == 0
-    Path("/tmp/adv/log.txt").write_text("\n".join(gateway.log))
     log = "\n".join(gateway.log)
-    assert len(gateway.log) > 50
+    assert "Calling Bot API endpoint `sendMessage`" in log
     for secret in SECRETS:
         assert secret not in log
         assert secret not in refused["text"]

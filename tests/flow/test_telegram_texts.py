@@ -1,12 +1,12 @@
 """Texts of every length and script, in and out."""
 
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from storage.entries import Json
 from tests.flow.telegram_gateway import (
     ANSWER,
+    OWNER,
     TelegramGateway,
     delegate,
     report,
@@ -16,63 +16,77 @@ from tests.flow.telegram_gateway import (
 )
 
 LIMIT = 4096
-PIECES = ["x", "word ", "😀", "👨‍👩‍👧‍👦", "שלום ", "مرحبا بالعالم ", "漢字", "e\u0301", "\u202eright to left\u202c "]
+PIECES = [
+    "x",
+    "word ",
+    "😀",
+    "👨‍👩‍👧‍👦",
+    "שלום ",
+    "مرحبا بالعالم ",
+    "漢字",
+    "e\u0301",
+    "\u202eright to left\u202c ",
+]
 
 
 def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-async def answers(g: TelegramGateway, text: str = "hello") -> list[Json]:
+async def answers(g: TelegramGateway, text: str = "show 0") -> list[Json]:
     """All messages of one answer."""
+    before = len(g.texts())
     g.say(text)
-    await g.telegram.wait_for(lambda: g.telegram.messages(1001), 20)
+    await g.telegram.wait_for(lambda: len(g.texts()) > before, 20)
     await g.settled()
-    return g.telegram.messages(1001)
+    return g.telegram.messages(OWNER)[before:]
 
 
-@pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 100_000])
-async def test_an_answer_of_any_length_arrives_whole_and_in_order(
-    tmp_path: Path, length: int
-) -> None:
-    text = ("word " * length)[:length].strip()
-    async with telegram_gateway(tmp_path, [says("parent", text)]) as g:
-        shown = await answers(g)
-        assert " ".join(one["text"] for one in shown).split() == text.split()
-        assert all(units(one["text"]) <= LIMIT for one in shown)
-        assert len(shown) <= length // LIMIT + 2
+def shows(texts: Sequence[str]) -> list[Json]:
+    """The model says text n when it is told to show it."""
+    return [says("parent", text, last=f"^show {number}$") for number, text in enumerate(texts)]
 
 
-@pytest.mark.parametrize("piece", PIECES)
-async def test_scripts_and_emoji_survive_a_split(tmp_path: Path, piece: str) -> None:
-    text = piece * (20_000 // units(piece))
-    async with telegram_gateway(tmp_path, [says("parent", text)]) as g:
-        shown = await answers(g)
-        said = "".join(one["text"] for one in shown)
-        assert said.replace(" ", "") == text.replace(" ", "")
-        assert all(units(one["text"]) <= LIMIT for one in shown)
+async def test_an_answer_of_any_length_arrives_whole_and_in_order(tmp_path: Path) -> None:
+    texts = [("word " * length)[:length].strip() for length in (1, 4095, 4096, 4097, 100_000)]
+    async with telegram_gateway(tmp_path, shows(texts)) as g:
+        for number, text in enumerate(texts):
+            shown = await answers(g, f"show {number}")
+            assert " ".join(one["text"] for one in shown).split() == text.split()
+            assert all(units(one["text"]) <= LIMIT for one in shown)
+            assert len(shown) <= len(text) // LIMIT + 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "**bold *and _mixed ~~up",
-        "```\nnever closed",
-        "```python\nx = 1\n``` and `more",
-        "[link](http://",
-        "* * *\n_ _ _\n`` ` ``",
-        "\\*\\_ \\` <b>html</b> &amp; &lt;",
-        "> quote\n>> deeper\n- list\n  1. number\n| a | b |\n|---|---|\n| 1 |",
-        "#",
-        "*" * 5000,
-        "`" * 5000,
-        "[" * 5000,
-        "> " * 2000 + "deep",
-    ],
-)
-async def test_unbalanced_markdown_is_shown_and_never_refused(tmp_path: Path, text: str) -> None:
-    async with telegram_gateway(tmp_path, [says("parent", text)]) as g:
-        assert await answers(g)
+async def test_scripts_and_emoji_survive_a_split(tmp_path: Path) -> None:
+    texts = [piece * (20_000 // units(piece)) for piece in PIECES]
+    async with telegram_gateway(tmp_path, shows(texts)) as g:
+        for number, text in enumerate(texts):
+            shown = await answers(g, f"show {number}")
+            said = "".join(one["text"] for one in shown)
+            assert said.replace(" ", "") == text.replace(" ", "")
+            assert all(units(one["text"]) <= LIMIT for one in shown)
+
+
+UNBALANCED = [
+    "**bold *and _mixed ~~up",
+    "```\nnever closed",
+    "```python\nx = 1\n``` and `more",
+    "[link](http://",
+    "* * *\n_ _ _\n`` ` ``",
+    "\\*\\_ \\` <b>html</b> &amp; &lt;",
+    "> quote\n>> deeper\n- list\n  1. number\n| a | b |\n|---|---|\n| 1 |",
+    "#",
+    "*" * 5000,
+    "`" * 5000,
+    "[" * 5000,
+    "> " * 2000 + "deep",
+]
+
+
+async def test_unbalanced_markdown_is_shown_and_never_refused(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, shows(UNBALANCED)) as g:
+        for number in range(len(UNBALANCED)):
+            assert await answers(g, f"show {number}")
         sent = g.telegram.calls("sendMessage")
         assert [call.result for call in sent if isinstance(call.result, Exception)] == []
 
@@ -81,7 +95,9 @@ async def test_a_code_block_across_the_limit_stays_code_with_its_indentation(
     tmp_path: Path,
 ) -> None:
     code = "".join(f"    if line == {number}:\n        pass\n" for number in range(400))
-    async with telegram_gateway(tmp_path, [says("parent", f"See:\n\n```python\n{code}```\nEnd.")]) as g:
+    async with telegram_gateway(
+        tmp_path, [says("parent", f"See:\n\n```python\n{code}```\nEnd.")]
+    ) as g:
         shown = await answers(g)
         assert len(shown) > 2
         blocks = []
@@ -93,12 +109,12 @@ async def test_a_code_block_across_the_limit_stays_code_with_its_indentation(
         assert "\n".join(blocks).split("\n") == code.rstrip("\n").split("\n")
 
 
-@pytest.mark.parametrize("length", [1, 4096, 100_000])
-async def test_a_message_of_any_length_reaches_the_model_whole(tmp_path: Path, length: int) -> None:
-    text = ("😀ü漢 " * length)[:length].strip() or "x"
+async def test_a_message_of_any_length_reaches_the_model_whole(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, [says("parent", "read")]) as g:
-        await answers(g, text)
-        assert g.asked("parent")[0].messages[-1]["content"] == text
+        for length in (1, 4096, 100_000):
+            text = ("😀ü漢\u202e " * length)[:length].strip()
+            await answers(g, text)
+            assert g.asked("parent")[-1].messages[-1]["content"] == text
 
 
 async def test_what_no_database_takes_does_no_harm(tmp_path: Path) -> None:
@@ -132,7 +148,7 @@ async def test_a_question_about_anything_fits_its_message_and_its_buttons(tmp_pa
         g.press(question, labels[0])
         await g.hears("result: ")
         await g.settled()
-        assert len([m for m in g.telegram.messages(1001) if "Decision needed" in m["text"]]) == 1
+        assert len([m for m in g.telegram.messages(OWNER) if "Decision needed" in m["text"]]) == 1
         assert "Olga decided" in question["text"]
         assert g.telegram.labels(question) == []
         result = results_in(g.asked("parent")[-1].messages[-1]["content"])

@@ -96,7 +96,13 @@ async def test_a_line_cut_after_the_work_repeats_only_that_message(tmp_path: Pat
         g.say("hello")
         await g.hears("part 3")
         await g.settled()
-        assert [text[:6] for text in g.texts()] == ["part 0", "part 0", "part 1", "part 2", "part 3"]
+        assert [text[:6] for text in g.texts()] == [
+            "part 0",
+            "part 0",
+            "part 1",
+            "part 2",
+            "part 3",
+        ]
 
 
 async def test_what_telegram_cannot_parse_goes_out_without_markup(tmp_path: Path) -> None:

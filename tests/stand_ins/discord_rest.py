@@ -243,8 +243,9 @@ class Rest:
     async def _history(self, request: web.Request) -> web.Response:
         channel = self._channel(request)
         after, limit = int(request.query.get("after", 0)), int(request.query.get("limit", 50))
-        newer = [message for message in channel.messages if int(message["id"]) > after]
-        page = newer[:limit] if "after" in request.query else newer[-limit:]
+        before = int(request.query.get("before", 1 << 63))
+        found = [message for message in channel.messages if after < int(message["id"]) < before]
+        page = found[:limit] if "after" in request.query else found[-limit:]
         return reply([self._world.seen(message, channel) for message in reversed(page)])
 
     async def _create_message(self, request: web.Request) -> web.Response:
