@@ -7,6 +7,7 @@ import json
 
 from agent.delegation import State
 from agent.delegation_events import Delta
+from agent.markup import bounded, escape, literal
 from agent.table import SINGLE_BRANCH, BranchTable, describe, to_json
 
 PARENT = """\
@@ -86,7 +87,8 @@ def overseer_brief(state: State, delta: Delta) -> str:
 
 def human_question(state: State, text: str) -> str:
     """The question as people read it, in Markdown, short enough for one message."""
-    lines = [f"**Decision needed** · {bounded(state.task.goal, 200)}", "", bounded(text, 500)]
+    goal, asked = escape(bounded(state.task.goal, 200)), escape(bounded(text, 500))
+    lines = [f"**Decision needed** · {goal}", "", asked]
     if state.delta is not None:
         seen = state.delta.observed or state.delta.evidence
         if state.delta.condition:
@@ -98,14 +100,3 @@ def human_question(state: State, text: str) -> str:
         if len(state.tried) > 1:
             lines += ["", *(f"- {literal(tried, 120)}" for tried in state.tried[-3:])]
     return "\n".join(lines)
-
-
-def literal(text: str, limit: int) -> str:
-    """What a worker saw, in Markdown that shows it as it is: it may be anything."""
-    return f"`{bounded(text, limit).replace('`', 'ʼ')}`"
-
-
-def bounded(text: str, limit: int) -> str:
-    """At most `limit` characters; a cut is visible."""
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from adapters.base import CommandSpec
 from adapters.events import Message
+from agent.markup import escape
 from gateway.listing import agents_text
-from gateway.markup import escape
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns

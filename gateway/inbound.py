@@ -4,6 +4,9 @@ from storage.boxes import InboxRow
 from storage.entries import Draft, Entry, Kind, message
 from storage.store import Transaction
 
+WORDLESS = "[a message without words]"
+"""Only the bot's name was said. Providers refuse a conversation with an empty message in it."""
+
 
 def author_of(row: InboxRow) -> str:
     """Identity of who sent it; "" for what nobody sent."""
@@ -20,9 +23,9 @@ def message_draft(row: InboxRow) -> Draft:
     if payload["attachments"]:
         kinds = ", ".join(payload["attachments"])
         parts.append(f"[attached, but not readable here: {kinds}]")
-    if payload["text"]:
+    if payload["text"].strip():
         parts.append(payload["text"])
-    text = "\n\n".join(parts)
+    text = "\n\n".join(parts) or WORDLESS
     if not payload["private"]:
         name = " ".join(payload["user"]["name"].split())
         text = f"{name}: {text}"

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.prompts import bounded
-from gateway.markup import escape
+from agent.markup import bounded, escape
 from storage.delegations import Delegation
 from storage.entries import Usage
 

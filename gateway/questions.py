@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from adapters.base import Button
 from adapters.events import Press
+from agent.markup import escape
 from gateway.access import Access
 from gateway.config import EscalationConfig
-from gateway.markup import escape
 from gateway.parcels import Composer
 from storage.boxes import Arrival, OutboxState
 from storage.questions import Question, QuestionDraft, QuestionPost, QuestionState

@@ -12,7 +12,7 @@ from functools import partial
 from adapters.base import Adapter
 from agent.journal import Alongside, Journal
 from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
-from agent.model import RETRIED, Model, ModelError, Reply, ToolCall
+from agent.model import RETRIED, Model, ModelError, ModelErrorKind, Reply, ToolCall
 from agent.subagent import Finished, Subagents
 from agent.tail import calls_of, tool_message
 from gateway.access import Access
@@ -31,8 +31,6 @@ from storage.errors import EpochLost, StoreUnavailable
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
-
-TELL_OWNER = "Trying again will not help: tell the bot's owner."
 
 
 @dataclass(slots=True)
@@ -201,8 +199,7 @@ class Turns:
                         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
         except ModelError as error:
             log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
-            advice = "Please try again later." if error.kind in RETRIED else TELL_OWNER
-            text = f"⚠️ The model could not answer: {error}. {advice}"
+            text = f"⚠️ The model could not answer: {error}. {_advice(error.kind)}"
             await self._fail(turn, text, str(error))
         except (EpochLost, StoreUnavailable):
             raise
@@ -264,6 +261,15 @@ class Turns:
             tx.inbox.finish(rows)
 
         await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
+
+
+def _advice(kind: ModelErrorKind) -> str:
+    """What people can do when a model failed."""
+    if kind is ModelErrorKind.CONTEXT_LENGTH:
+        return "This conversation is too long for it: /new begins another."
+    if kind in RETRIED:
+        return "Please try again later."
+    return "Trying again will not help: tell the bot's owner."
 
 
 def _decided(tx: Transaction, row: InboxRow) -> tuple[Delegation, Entry]:

@@ -17,7 +17,7 @@ from storage.tree import from_first_kept
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
 
-_SENT_KEYS = ("role", "content", "tool_call_id", "name")
+_TOOL_KEYS = ("tool_call_id", "name")
 _REPLAYED_KEYS = ("thinking_blocks", "reasoning_content", "provider_specific_fields")
 
 
@@ -117,9 +117,13 @@ class _Group:
 
 
 def _message(entry: Entry, model: str | None) -> Json:
-    message: Json = {key: entry.body[key] for key in _SENT_KEYS if key in entry.body}
-    if message.get("content") is None:
-        message["content"] = None if entry.body.get("tool_calls") else ""
+    body = entry.body
+    message: Json = {"role": body["role"], "content": body.get("content")}
+    for key in _TOOL_KEYS:
+        if key in body:
+            message[key] = body[key]
+    if message["content"] is None and not body.get("tool_calls"):
+        message["content"] = ""
     if raw := _raw(entry, model):
         message |= _replayed(raw)
     return message
@@ -127,7 +131,7 @@ def _message(entry: Entry, model: str | None) -> Json:
 
 def _calls(entry: Entry, model: str | None) -> list[Json]:
     """The calls of an assistant message, the first one of each id."""
-    if entry.body.get("role") != "assistant" or not entry.body.get("tool_calls"):
+    if not entry.body.get("tool_calls") or entry.body.get("role") != "assistant":
         return []
     raw = {call.get("id"): call for call in _raw(entry, model).get("tool_calls") or ()}
     calls: dict[str, Json] = {}

@@ -15,6 +15,7 @@ from sqlalchemy import (
     case,
     func,
     insert,
+    literal_column,
     null,
     select,
     update,
@@ -52,18 +53,36 @@ _CLAIM = (
     .returning(*_SESSION_COLUMNS)
 )
 
-# What an append needs to know of its session and of the entry it goes below.
-_HEAD = (
-    select(
-        sessions.c.leaf,
-        sessions.c.epoch,
-        sessions.c.last_number,
-        select(entries.c.depth).where(entries.c.id == bindparam("after")).scalar_subquery(),
+_parent = entries.alias("parent")
+_AFTER = bindparam("after", type_=entries.c.id.type)
+_GIVEN = ("kind", "body", "first_kept", "author", "tokens", "time")
+# Where the session is as the caller saw it: the entry, with its place. Else nothing.
+_APPEND = (
+    insert(entries)
+    .from_select(
+        ["session", "parent", "number", "depth", *_GIVEN],
+        select(
+            sessions.c.id,
+            _AFTER,
+            sessions.c.last_number + literal_column("1"),
+            func.coalesce(
+                select(_parent.c.depth + literal_column("1"))
+                .where(_parent.c.id == _AFTER)
+                .scalar_subquery(),
+                literal_column("0"),
+            ),
+            *(bindparam(name, type_=entries.c[name].type) for name in _GIVEN),
+        )
+        .where(
+            sessions.c.id == bindparam("of_session"),
+            sessions.c.leaf.is_not_distinct_from(_AFTER),
+            sessions.c.epoch
+            == func.coalesce(bindparam("of_epoch", type_=sessions.c.epoch.type), sessions.c.epoch),
+        )
+        .with_for_update(of=sessions),
     )
-    .where(sessions.c.id == bindparam("session"))
-    .with_for_update(of=sessions)
+    .returning(entries.c.id, entries.c.number, entries.c.depth)
 )
-_APPEND = insert(entries)
 _MOVE = (
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
@@ -171,41 +190,44 @@ class SqlTree:
     def append(
         self, session: int, draft: Draft, *, after: int | None, epoch: int | None = None
     ) -> Entry:
-        execute = self._connection.execute
-        head = execute(_HEAD, {"session": session, "after": after}).one_or_none()
-        if head is None:
-            raise NotFound(f"there is no session {session}")
-        leaf, current_epoch, last_number, depth = head
-        if epoch is not None and epoch != current_epoch:
-            raise EpochLost(f"session {session} is in epoch {current_epoch}, not {epoch}")
-        if leaf != after:
-            raise LeafMoved(f"the leaf of session {session} is {leaf}, not {after}")
+        time = self._now if draft.time is None else draft.time
         values = {
-            "session": session,
-            "parent": after,
-            "number": last_number + 1,
-            "depth": 0 if depth is None else depth + 1,
+            "of_session": session,
+            "after": after,
+            "of_epoch": epoch,
             "kind": draft.kind.value,
             "body": dumps(draft.body),
             "first_kept": _first_kept(draft),
             "author": draft.author,
             "tokens": draft.tokens,
-            "time": self._now if draft.time is None else draft.time,
+            "time": time,
         }
-        entry = insert_row(self._connection, _APPEND, values)
-        execute(_MOVE, {"of_session": session, "to": entry, "number": values["number"]})
+        appended = self._connection.execute(_APPEND, values).one_or_none()
+        if appended is None:
+            raise self._not_as_seen(session, after, epoch)
+        entry, number, depth = appended
+        self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
             after,
-            values["number"],
-            values["depth"],
+            number,
+            depth,
             draft.kind,
             draft.body,
             draft.author,
             draft.tokens,
-            values["time"],
+            time,
         )
+
+    def _not_as_seen(
+        self, session: int, after: int | None, epoch: int | None
+    ) -> EpochLost | LeafMoved:
+        """Why nothing was appended. NotFound where there is no such session."""
+        found = self.session(session)
+        if epoch is not None and epoch != found.epoch:
+            return EpochLost(f"session {session} is in epoch {found.epoch}, not {epoch}")
+        return LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
 
     def move_leaf(self, session: int, to: int | None, *, after: int | None, by: str) -> Session:
         execute = self._connection.execute

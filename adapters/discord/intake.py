@@ -18,8 +18,9 @@ from adapters.discord.normalize import normalize_interaction, normalize_message
 from adapters.events import Conversation, Message, Press
 
 _READERS = 4
-_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 0.0)
-"""After each attempt to read a history; there is one attempt per pause."""
+_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0, 0.0)
+"""After each attempt to read a history; there is one attempt per pause. So long an outage may be;
+after that the channel's live messages, which wait meanwhile, are worth more."""
 
 _log = logging.getLogger(__name__)
 

@@ -200,7 +200,7 @@ def protocol_faults(messages: Sequence[Json]) -> list[str]:
         for call in calls:
             if not isinstance(json.loads(call["function"]["arguments"]), dict):
                 faults.append(f"message {number}: arguments that are no object")
-        if not message.get("content") and not calls:
+        if not (message.get("content") or "").strip() and not calls:
             faults.append(f"message {number}: empty")
     return faults + [f"at the end {call} has no result" for call in open_calls]
 

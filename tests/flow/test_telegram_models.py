@@ -62,7 +62,11 @@ async def test_faults_that_pass_are_waited_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [(Status(401), "HTTP 401"), (Status(400, message="no such thing"), "no such thing")],
+    [
+        (Status(401), "HTTP 401 Unauthorized: injected. Trying again will not help"),
+        (Status(400, message="no such thing"), "no such thing"),
+        (Status(400, message="maximum context length is 8192"), "/new begins another"),
+    ],
 )
 async def test_a_fault_that_stays_is_said_at_once_and_the_next_message_works(
     tmp_path: Path, fault: Fault, said: str

@@ -117,6 +117,14 @@ async def test_a_message_of_any_length_reaches_the_model_whole(tmp_path: Path) -
             assert g.asked("parent")[-1].messages[-1]["content"] == text
 
 
+async def test_the_bots_name_alone_does_not_spoil_the_conversation(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, [says("parent", "you said: {last}")]) as g:
+        g.say("@bough_bot")
+        await g.hears("you said: [a message without words]")
+        g.say("@bough_bot", chat=-5, user=OWNER)
+        await g.hears("you said: Olga: [a message without words]", chat=-5)
+
+
 async def test_what_no_database_takes_does_no_harm(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, [says("parent", "a\0b {last}")]) as g:
         shown = await answers(g, "zero \0 and \ud83d alone")
