@@ -35,7 +35,12 @@ _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches prices from the network
     "LITELLM_MODE": "PRODUCTION",  # else it loads any .env file above its own folder
     "LITELLM_OFFLINE_MODE": "true",
+    # else OpenAI's library sends the request, and looks at each message's type for 0.3 ms first
+    "EXPERIMENTAL_OPENAI_BASE_LLM_HTTP_HANDLER": "true",
 }
+
+_NEEDED_BY_A_CALL = ("openai.resources", "litellm.litellm_core_utils.default_encoding")
+"""Modules that the first call would import on the event loop, for up to half a second."""
 
 _NO_KEY = "no-key"
 """For servers that want no key: without one, that of OpenAI in the environment would be sent."""
@@ -105,6 +110,9 @@ class LitellmModel:
             arguments["api_key"] = spec.api_key
         elif spec.api_base and provider == OPENAI:
             arguments["api_key"] = _NO_KEY
+        elif provider == OPENAI and not os.environ.get("OPENAI_API_KEY"):
+            text = "missing key; set api_key, or OPENAI_API_KEY in the environment"
+            raise _error(spec, ModelErrorKind.AUTH, text)
         if request.tools:
             arguments["tools"] = list(request.tools)
         if spec.reasoning_effort and self._takes_effort(model, provider):
@@ -139,7 +147,8 @@ def _import_litellm() -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     # Not an import statement: type checkers would read all of litellm.
     litellm: Any = importlib.import_module("litellm")
-    importlib.import_module("openai.resources")  # else the first call does, on the event loop
+    for name in _NEEDED_BY_A_CALL:
+        importlib.import_module(name)
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True

@@ -2,12 +2,14 @@
 
 import re
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~>@])")
+_INLINE = re.compile(r"([\\`*_\[\]<|~@])")
+_BLOCK = re.compile(r"\A(\d{1,9}(?=[.)](?:\s|\Z))|(?=[#+-]+(?:\s|\Z)|>))")
+"""Where a backslash keeps a line from being a heading, a list or a quote."""
 
 
 def escape(text: str) -> str:
-    """Text that shows as it is and formats, links and mentions nothing."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """One line that shows as it is and formats, links and mentions nothing."""
+    return _BLOCK.sub(r"\1\\", _INLINE.sub(r"\\\1", " ".join(text.split())))
 
 
 def literal(text: str, limit: int) -> str:

@@ -321,7 +321,7 @@ async def test_agents_shows_the_delegation_with_its_cost(store: Store) -> None:
         await g.chat.say("/agents")
         shown = await g.hears("completed · worker")
         assert "check the page" in shown.text
-        assert "demo\\-small" in shown.text
+        assert "demo-small" in shown.text
         assert "$0.0" in shown.text
 
 

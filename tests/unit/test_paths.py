@@ -1,0 +1,33 @@
+from gateway.paths import Paths
+from storage.entries import Entry, Kind
+
+
+def path(*ids: int) -> tuple[Entry, ...]:
+    return tuple(Entry(i, 1, None, i, i, Kind.MESSAGE, {}, "", 0, 0.0) for i in ids)
+
+
+def test_a_path_is_kept_until_the_session_has_a_new_one() -> None:
+    paths = Paths()
+    paths.keep(1, path(1, 2))
+    paths.keep(1, path(1, 2, 3))
+    assert paths.get(1) == path(1, 2, 3)
+    assert paths.get(2) == ()
+
+
+def test_the_sessions_that_were_busy_longest_ago_go_first() -> None:
+    paths = Paths(limit=4)
+    paths.keep(1, path(1, 2))
+    paths.keep(2, path(3, 4))
+    paths.keep(1, path(1, 2))
+    paths.keep(3, path(5))
+    assert paths.get(1) == path(1, 2)
+    assert paths.get(2) == ()
+    assert paths.get(3) == path(5)
+
+
+def test_a_path_that_is_longer_than_the_limit_is_not_kept() -> None:
+    paths = Paths(limit=2)
+    paths.keep(1, path(1, 2, 3))
+    assert paths.get(1) == ()
+    paths.keep(2, path(4, 5))
+    assert paths.get(2) == path(4, 5)
