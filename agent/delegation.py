@@ -24,37 +24,27 @@ from agent.delegation_events import (
     GaveUp,
     HumanRequested,
     Interrupted,
+    Judged,
     ModelFailed,
     Narrated,
     Reported,
     Resolved,
+    RunJudge,
     RunOverseer,
     RunWorker,
+    Stalled,
     Started,
     Step,
     Task,
+    TimedOut,
 )
+from agent.delegation_human import choices, chosen_report
 from agent.overseer import Resolution
 from agent.report import Fault, Matched, Unmatched, envelope, match_report, parse_report
-from agent.table import (
-    SINGLE_BRANCH,
-    Action,
-    ActionKind,
-    Branch,
-    BranchTable,
-    Condition,
-    EscalationTier,
-    extend,
-    report_branches,
-)
+from agent.table import Action, ActionKind, BranchTable, EscalationTier, extend
 from agent.template import render
-from storage.questions import Choice
-
-RETRY = Choice("retry", "Try again")
-STOP = Choice("stop", "Stop", "danger")
-MOST_CHOICES = 25
-"""As many buttons as every platform shows."""
-LONGEST_LABEL = 200
+from agent.verdict import Judgement, Verdict, feedback, verdict_json
+from storage.entries import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,11 @@ class State:
     cycles: int = 0
     """Overseer cycles spent."""
     corrected: bool = False
-    """This attempt has had its one correction."""
+    """The worker has had its one correction."""
+    told: tuple[str, ...] = ()
+    """What this attempt's worker was sent back with."""
+    retries: int = 0
+    """How often the judge sent a worker back."""
     delta: Delta | None = None
     """The newest escalation."""
     tried: tuple[str, ...] = ()
@@ -111,6 +105,13 @@ def advance(state: State, event: Event) -> State:
             return replace(state, step=AwaitHuman(question))
         case Answered(choice, name):
             return _answered(state, choice, name)
+        case Judged(verdict, reasoning):
+            return _judged(state, verdict, reasoning)
+        case TimedOut(seconds):
+            return _finish(state, "timeout", f"Stopped after {seconds:g} s.", "timeout")
+        case Stalled(seconds):
+            text = f"Stopped: no model call and no tool was started for {seconds:g} s."
+            return _finish(state, "failed", text, "stalled")
         case Expired(outcome):
             return _finish(state, outcome, "Nobody decided in time.", "expired")
         case Interrupted():
@@ -158,7 +159,7 @@ def _matched(state: State, found: Matched, tail: str) -> State:
                 envelope=envelope(found, tail) if whole else None,
                 warnings=(*report.warnings, *found.warnings),
             )
-            return replace(state, step=step)
+            return _complete(state, step)
         case ActionKind.ESCALATE | ActionKind.EXPAND:
             delta = Delta(
                 reason="the worker reached a branch that the table escalates",
@@ -177,8 +178,7 @@ def _matched(state: State, found: Matched, tail: str) -> State:
 
 def _narrated(state: State, text: str) -> State:
     if state.table is None:
-        step = Finish("completed", text, "answered", resolved_by="worker")
-        return replace(state, step=step)
+        return _complete(state, Finish("completed", text, "answered", resolved_by="worker"))
     return _unmatched(state, "the worker ended in text, without a report", text, text, "")
 
 
@@ -188,7 +188,7 @@ def _unmatched(
     """One correction for each attempt, then the table's default with what was seen."""
     if correct and not state.corrected:
         text = f"{reason} Call report_outcome again, correctly. This is the only correction."
-        return replace(state, corrected=True, step=RunWorker(state.attempt, correction=text))
+        return _send_back(replace(state, corrected=True), text)
     return _default(state, reason, observed, evidence, tail)
 
 
@@ -206,7 +206,7 @@ def _default(state: State, reason: str, observed: str, evidence: str, tail: str)
             branch="default",
             evidence=evidence or observed,
         )
-        return replace(state, step=step)
+        return _complete(state, step)
     delta = Delta(
         reason=reason,
         observed=observed,
@@ -248,7 +248,9 @@ def _model_failed(state: State, error: str) -> State:
 
 def _attempt_again(state: State) -> State:
     attempt = state.attempt + 1
-    return replace(state, attempt=attempt, corrected=False, options=(), step=RunWorker(attempt))
+    return replace(
+        state, attempt=attempt, corrected=False, told=(), options=(), step=RunWorker(attempt)
+    )
 
 
 def _resolved(state: State, resolution: Resolution) -> State:
@@ -260,27 +262,44 @@ def _resolved(state: State, resolution: Resolution) -> State:
         branch=resolution.branch,
         evidence=resolution.evidence or None,
     )
-    return replace(state, step=step)
+    return _complete(state, step)
+
+
+def _complete(state: State, outcome: Finish) -> State:
+    """What a model says is the outcome counts once it was judged, where there are criteria."""
+    judged = bool(state.task.acceptance_criteria)
+    return replace(state, step=RunJudge(outcome) if judged else outcome)
+
+
+def _judged(state: State, verdict: Verdict, reasoning: str) -> State:
+    assert isinstance(state.step, RunJudge)
+    outcome, criteria = state.step.outcome, state.task.acceptance_criteria
+    judgement = Judgement(verdict, reasoning, Usage())
+    if verdict is Verdict.FAIL and state.retries < state.task.retry_on_fail:
+        return _send_back(
+            replace(state, retries=state.retries + 1, corrected=False),
+            feedback(judgement, criteria),
+        )
+    said = verdict_json(judgement, judged_output(outcome))
+    return replace(state, step=replace(outcome, verdict=said))
+
+
+def judged_output(outcome: Finish) -> str:
+    """What the judge gets to see of an outcome."""
+    evidence = outcome.evidence or ""
+    branch = f"Branch: {outcome.branch}" if outcome.branch else ""
+    proof = f"Evidence: {evidence}" if evidence and evidence != outcome.summary else ""
+    return "\n".join(part for part in (branch, outcome.summary, proof) if part)
+
+
+def _send_back(state: State, text: str) -> State:
+    """The worker goes on where it ended, with this."""
+    told = (*state.told, text)
+    return replace(state, told=told, step=RunWorker(state.attempt, told))
 
 
 def _ask(state: State, text: str) -> State:
-    return replace(state, step=AskHuman(text, choices(state)))
-
-
-def choices(state: State) -> tuple[Choice, ...]:
-    """Buttons, in order: the table's reports, the overseer's proposals, Try again, Stop. Of a table
-    with very many reports, the first."""
-    reports = report_branches(state.table) if state.table is not None else ()
-    proposed = tuple(Choice(f"option:{i}", text) for i, text in enumerate(state.options))
-    last = (*proposed, RETRY, STOP)
-    shown = reports[: MOST_CHOICES - len(last)]
-    return (*(_report_choice(condition, branch) for condition, branch in shown), *last)
-
-
-def _report_choice(condition: Condition, branch: Branch) -> Choice:
-    named = "" if branch.name == SINGLE_BRANCH else f"{branch.name}: "
-    label = _short(f"{named}{condition.description}", LONGEST_LABEL)
-    return Choice(f"report:{condition.number}:{branch.name}", label, "primary")
+    return replace(state, step=AskHuman(text, choices(state.table, state.options)))
 
 
 def _answered(state: State, choice: str, name: str) -> State:
@@ -289,7 +308,9 @@ def _answered(state: State, choice: str, name: str) -> State:
         case "retry":
             return _attempt_again(state)
         case "report":
-            return replace(state, step=_chosen_report(state, rest, name))
+            assert state.table is not None
+            chosen = chosen_report(state.table, state.task.goal, state.delta, rest, name)
+            return replace(state, step=chosen)
         case "option":
             option = state.options[int(rest)]
             summary = f"{name} decided: {option}"
@@ -297,32 +318,6 @@ def _answered(state: State, choice: str, name: str) -> State:
         case _:
             summary = f"{name} stopped it."
             return _finish(state, "rejected", summary, "decided", resolved_by="human")
-
-
-def _chosen_report(state: State, rest: str, name: str) -> Finish:
-    assert state.table is not None
-    number, _, branch_name = rest.partition(":")
-    condition, branch = next(
-        (c, b)
-        for c, b in report_branches(state.table)
-        if c.number == int(number) and b.name == branch_name
-    )
-    delta = state.delta or Delta("", "", "")
-    fields = _fields(state, delta.observed, delta.evidence, None) | {
-        "branch": branch.name,
-        "condition": condition.description,
-    }
-    chosen = f"{name} decided: {branch.name} ({condition.description})."
-    report = render(branch.action.format, fields) if branch.action.format else delta.observed
-    return Finish(
-        "completed",
-        f"{chosen} {report}".strip(),
-        "decided",
-        resolved_by="human",
-        condition=condition.description,
-        branch=branch.name,
-        evidence=delta.evidence or None,
-    )
 
 
 def _finish(

@@ -3,14 +3,17 @@
 Events are stored in the delegation's journal as they happen; steps are what the machine asks for.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from agent.handoff import Hydrated
 from agent.overseer import HumanRequest, Resolution
 from agent.table import BranchTable
-from storage.entries import Json
+from agent.verdict import Verdict
+from storage.entries import Draft, Entry, Json, Kind, record
 from storage.questions import Choice
 
 
@@ -28,6 +31,20 @@ class Task:
     """Overseer cycles before a person is asked; 0: straight to the person."""
     table: BranchTable | None = None
     warnings: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    toolsets: tuple[str, ...] = ()
+    role: Literal["leaf", "orchestrator"] = "leaf"
+    depth: int = 1
+    """Of the child: 1 for a child of the parent agent, 2 for a child of that."""
+    acceptance_criteria: str = ""
+    retry_on_fail: int = 0
+    """How often the child is sent back with the judge's feedback."""
+    judge_sees_tools: bool = False
+    handed: Hydrated | None = None
+    """What the parent hands over: read, and cut to the child's budget, when the call was taken."""
+    background: bool = False
+    home: int = 0
+    """The chat's session, whose workspace the child works in."""
 
 
 # Events: what happened, as stored.
@@ -73,6 +90,31 @@ class ModelFailed:
 
     error: str
     kind: Literal["model_failed"] = "model_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The child was at work for longer than the configured cap."""
+
+    seconds: float
+    kind: Literal["timed_out"] = "timed_out"
+
+
+@dataclass(frozen=True, slots=True)
+class Stalled:
+    """No model call and no tool was started for so long."""
+
+    seconds: float
+    kind: Literal["stalled"] = "stalled"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An independent model held the outcome against the acceptance criteria."""
+
+    verdict: Verdict
+    reasoning: str
+    kind: Literal["judged"] = "judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +180,9 @@ Event = (
     | Narrated
     | Exhausted
     | ModelFailed
+    | TimedOut
+    | Stalled
+    | Judged
     | Extended
     | Resolved
     | HumanRequested
@@ -160,6 +205,19 @@ def event_from_json(stored: Json) -> Event:
     return _EVENT.validate_python(stored)
 
 
+_RECORD = "delegation"
+
+
+def event_draft(event: Event) -> Draft:
+    """An event as an entry of a delegation's journal."""
+    return Draft(Kind.RECORD, record(_RECORD, data=event_to_json(event)))
+
+
+def events_of(path: Iterable[Entry]) -> list[Event]:
+    """The events of a journal."""
+    return [event_from_json(e.body["data"]) for e in path if e.body.get("record") == _RECORD]
+
+
 # Steps: what is to be done next.
 
 
@@ -167,8 +225,8 @@ def event_from_json(stored: Json) -> Event:
 class RunWorker:
     attempt: int
     """From 1; each attempt is a fresh agent."""
-    correction: str = ""
-    """Not empty: the attempt goes on after this correction."""
+    told: tuple[str, ...] = ()
+    """What this agent was sent back with so far: a correction, a judge's feedback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +273,16 @@ class Finish:
     evidence: str | None = None
     confidence: float | None = None
     envelope: dict[str, Any] | None = None
+    verdict: dict[str, Any] | None = None
+    """{verdict, reasoning, output}, where the task has acceptance criteria."""
     warnings: tuple[str, ...] = ()
 
 
-Step = RunWorker | RunOverseer | AskHuman | AwaitHuman | Finish
+@dataclass(frozen=True, slots=True)
+class RunJudge:
+    """Hold an outcome against the criteria before it counts."""
+
+    outcome: Finish
+
+
+Step = RunWorker | RunOverseer | RunJudge | AskHuman | AwaitHuman | Finish

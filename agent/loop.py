@@ -4,23 +4,35 @@ Each finished step is stored as it happens, so a loop that died is continued by 
 no model call that came back is made a second time.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.journal import Alongside, Journal
-from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall
+from agent.model import (
+    Model,
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Purpose,
+    Reply,
+    Request,
+    ToolCall,
+)
 from agent.tail import (
     CallModel,
     Ended,
+    Next,
     Nothing,
     RunTools,
     Suspended,
+    calls_of,
     next_step,
     rounds,
+    suspended_calls,
     tool_message,
 )
+from agent.together import together
 from agent.tools.registry import (
     Done,
     Outcome,
@@ -32,7 +44,7 @@ from agent.tools.registry import (
     schemas,
 )
 from storage.context import context
-from storage.entries import Draft, Entry, Json, Kind, message, record
+from storage.entries import Draft, Entry, Json, Kind, Usage, message, record
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +71,8 @@ class Agent:
     max_iterations: int
     """Model calls until the loop gives up, counted from the last thing that came from outside."""
     final_tools: tuple[FinalTool, ...] = ()
+    waits_for_all: bool = False
+    """While a call waits for a person the model is not called: nobody could tell it later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +113,21 @@ class Loop:
     journal: Journal
     address: str = ""
     """The conversation that gets the answer, where there is one."""
+    person: str = ""
+    """Identity of who asked, where somebody did."""
     on_reply: OnReply | None = None
     before_model: Callable[[], Awaitable[None]] | None = None
     """Awaited before each model call; may append to the journal."""
+    on_tool: Callable[[str], None] | None = None
+    """Told the name of each tool that starts."""
 
     async def run(self) -> Result:
         """Until an answer, a final call, a wait or the limit. Raises ModelError."""
         # Calls that had begun before this run: the ones that stand unanswered when it starts.
         begun = self._unanswered()
+        asked_again = False
         while True:
-            match next_step(self.journal.path):
+            match self._next_step(self.journal.path):
                 case CallModel():
                     if self.before_model is not None:
                         await self.before_model()
@@ -119,10 +138,28 @@ class Loop:
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:
                         return CalledFinal(entry, final)
+                case Suspended() if not asked_again:
+                    asked_again = True
+                    await self._ask_again(self.journal.path)
                 case Suspended() | Nothing():
                     return Asleep()
                 case Ended(entry):
                     return Answered(entry)
+
+    def _next_step(self, path: tuple[Entry, ...]) -> Next:
+        step = next_step(path)
+        must_wait = self.agent.waits_for_all and suspended_calls(path)
+        return Suspended() if isinstance(step, CallModel) and must_wait else step
+
+    async def _ask_again(self, path: tuple[Entry, ...]) -> None:
+        """Run the calls that wait once more: what they wait for may have been decided."""
+        entries = {entry.id: entry for entry in path}
+        for entry_id, call_id in suspended_calls(path):
+            entry = entries[entry_id]
+            call = next(call for call in calls_of(entry) if call.id == call_id)
+            outcome = await self._outcome(entry, call)
+            if isinstance(outcome, Done):
+                await self._answer(entry, call, outcome)
 
     def _unanswered(self) -> frozenset[tuple[int, str]]:
         step = next_step(self.journal.path)
@@ -137,17 +174,20 @@ class Loop:
             spec=agent.spec,
             messages=[message("system", agent.system), *context(path, agent.spec.model)],
             tools=[*schemas(agent.tools), *offered],
+            purpose=Purpose(self.address, self.person),
         )
         reply = await self._complete(request)
         alongside = self.on_reply(reply) if self.on_reply is not None else None
         await self.journal.append(assistant_draft(reply, agent), alongside)
 
     async def _complete(self, request: Request) -> Reply:
-        """One reply that says something: an empty one is asked for once more."""
+        """One reply that says something: an empty one is asked for once more, and paid for too."""
+        spent = Usage()
         for _ in range(2):
             reply = await self.model.complete(request)
+            spent += reply.usage
             if reply.content.strip() or reply.tool_calls:
-                return reply
+                return replace(reply, usage=spent)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
 
     async def _run_tools(
@@ -159,9 +199,7 @@ class Loop:
         others = [call for call in calls if call.name not in names]
         for surplus in final[1:]:
             await self._answer(entry, surplus, Done(f"Ignored: {final[0].name} ended the task."))
-        async with asyncio.TaskGroup() as group:
-            for call in others:
-                group.create_task(self._run_tool(entry, call, (entry.id, call.id) in begun))
+        await together(self._run_tool(entry, call, (entry.id, call.id) in begun) for call in others)
         return final[0] if final else None
 
     async def _run_tool(self, entry: Entry, call: ToolCall, begun: bool) -> None:
@@ -169,14 +207,19 @@ class Loop:
         if begun and tool is not None and not tool.repeatable:
             await self._answer(entry, call, Done(INTERRUPTED))
             return
-        outcome = await run_call(
+        await self._answer(entry, call, await self._outcome(entry, call))
+
+    async def _outcome(self, entry: Entry, call: ToolCall) -> Outcome:
+        if self.on_tool is not None:
+            self.on_tool(call.name)
+        return await run_call(
             self.agent.tools,
             call,
             session=self.journal.session,
             entry=entry.id,
             address=self.address,
+            person=self.person,
         )
-        await self._answer(entry, call, outcome)
 
     async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
         await self.journal.append(outcome_draft(call, entry.id, outcome))
@@ -197,7 +240,7 @@ def assistant_draft(reply: Reply, agent: Agent) -> Draft:
         "assistant",
         reply.content,
         **more,
-        model=agent.spec.model,
+        model=reply.model or agent.spec.model,
         usage=usage_json(reply),
         raw=reply.raw,
     )
@@ -215,8 +258,8 @@ def usage_json(reply: Reply) -> Mapping[str, object]:
 def outcome_draft(call: ToolCall, entry: int, outcome: Outcome) -> Draft:
     """What is appended for a call's outcome: its result, or that it waits."""
     match outcome:
-        case Done(text):
-            return Draft(Kind.MESSAGE, tool_message(call, entry, text), author=call.name)
+        case Done(text, final):
+            return Draft(Kind.MESSAGE, tool_message(call, entry, text, final), author=call.name)
         case Waiting(question, text):
             body = record(
                 "suspended", tool_call_id=call.id, call_entry=entry, question=question, result=text

@@ -19,12 +19,26 @@ class ModelSpec:
     "scripted:FILE" are Bough's own."""
     api_base: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    """Where there are several: all of them. `api_key` is the one to use."""
     api: str | None = None
     """Provider whose protocol `api_base` speaks ("openai", "anthropic"); None: by the name."""
     reasoning_effort: str | None = None
     context_window: int | None = None
     input_cost: float | None = None
     output_cost: float | None = None
+    fallback: tuple[str, ...] = ()
+    """Names of the models that answer where this one fails, first one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """For whom a model is called: what budgets go by. "" where there is no such one."""
+
+    address: str = ""
+    """The conversation that gets the answer."""
+    person: str = ""
+    """Identity of who asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +56,7 @@ class Request:
     """OpenAI's chat shape; the first is the system message."""
     tools: Sequence[Json] = ()
     """OpenAI's tool shape: {"type": "function", "function": {name, description, parameters}}."""
+    purpose: Purpose = Purpose()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +64,11 @@ class Reply:
     content: str
     tool_calls: tuple[ToolCall, ...]
     usage: Usage
-    """Of this one call: calls == 1."""
+    """Of this one call: calls == 1. Its cost is by the prices of the model that answered."""
     raw: Json
     """The provider's message, whole (thinking blocks, signatures), to be replayed to it."""
+    model: str = ""
+    """What the provider calls the model that answered; "" where it is the one that was asked."""
 
 
 class ModelErrorKind(StrEnum):
@@ -64,6 +81,8 @@ class ModelErrorKind(StrEnum):
     """5xx, time-out, connection refused or cut."""
     BAD_REPLY = "bad_reply"
     """It answered, but nothing that can be read as a reply."""
+    BUDGET = "budget"
+    """Not called: it could cost more than is left. The text says when to come back."""
 
 
 RETRIED = frozenset(

@@ -14,6 +14,9 @@ FALLBACK: Mapping[str, tuple[str, ...]] = {
 """Tier → what stands in where it is not configured, first one first."""
 
 
+RANKS: Mapping[str, int] = {"judge": 0, "worker": 0, "overseer": 1, "parent": 2}
+
+
 class Models:
     """The configured models.
 
@@ -43,13 +46,43 @@ class Models:
             return found
         return next((spec for spec in self.specs() if spec.model == name), None)
 
+    def rank(self, spec: ModelSpec) -> int:
+        """How high a model stands: worker 0, overseer 1, parent 2. A preset ranks with the lowest
+        tier that costs at least as much for a token of output; with the parent where a price is
+        not known."""
+        if spec.name in RANKS:
+            return RANKS[spec.name]
+        if spec.output_cost is None:
+            return RANKS["parent"]
+        for tier in ("worker", "overseer"):
+            cost = self._tiers[tier].output_cost
+            if cost is not None and spec.output_cost <= cost:
+                return RANKS[tier]
+        return RANKS["parent"]
+
     def specs(self) -> tuple[ModelSpec, ...]:
         """Everything that may be called: the tiers and the presets."""
         return (*self._tiers.values(), *self._presets.values())
 
+    def fallbacks(self, spec: ModelSpec) -> tuple[ModelSpec, ...]:
+        """The models that answer where `spec`'s fails, in order; those that are the same model
+        are left out. KeyError for a name that is not configured."""
+        chain = {_place(spec): spec}
+        for name in spec.fallback:
+            found = self.find(name)
+            if found is None:
+                raise KeyError(name)
+            chain.setdefault(_place(found), found)
+        return tuple(chain.values())[1:]
+
     def names(self) -> tuple[str, ...]:
         """The tiers and presets, for messages that say what could have been named."""
         return tuple({**self._tiers, **self._presets})
+
+
+def _place(spec: ModelSpec) -> tuple[object, ...]:
+    """What makes two entries the same model: calling the one is calling the other."""
+    return spec.model, spec.api_base, spec.api_key, spec.api_keys
 
 
 def _resolve(tier: str, tiers: Mapping[str, ModelSpec]) -> ModelSpec:

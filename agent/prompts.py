@@ -7,6 +7,7 @@ import json
 
 from agent.delegation import State
 from agent.delegation_events import Delta
+from agent.handoff_text import first_message
 from agent.markup import bounded, escape, literal
 from agent.table import SINGLE_BRANCH, BranchTable, describe, to_json
 
@@ -60,7 +61,9 @@ def worker_task(state: State) -> str:
     parts = [f"Task: {state.task.goal}"]
     if state.task.context:
         parts.append(f"Context:\n{state.task.context}")
-    return "\n\n".join(parts)
+    if state.task.handed is not None:
+        parts.append(first_message(state.task.handed))
+    return "\n\n".join(part for part in parts if part)
 
 
 def overseer_brief(state: State, delta: Delta) -> str:

@@ -1,20 +1,25 @@
 """The result of delegate_task, as the parent model reads it. Always JSON."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from agent.delegation import State
 from agent.delegation_events import Finish
+from storage.delegations import Delegation
 from storage.entries import Json, Usage
 from storage.questions import Question
 
 SUMMARY_LIMIT = 8_000
 
 
-def finished_result(state: State, finish: Finish, usage: Usage) -> Json:
+def finished_result(
+    state: State, finish: Finish, spent: Mapping[str, Usage], files: Mapping[str, str]
+) -> Json:
+    """`spent` is by tier; the judge's part is shown apart."""
     more: Json = {"envelope": finish.envelope} if finish.envelope is not None else {}
     return _result(
-        state,
+        state.task.goal,
         status=finish.status,
         summary=_bounded(finish.summary),
         condition=finish.condition,
@@ -22,25 +27,29 @@ def finished_result(state: State, finish: Finish, usage: Usage) -> Json:
         evidence=_bounded(finish.evidence) if finish.evidence else None,
         confidence=finish.confidence,
         resolved_by=finish.resolved_by,
+        verdict=finish.verdict,
         exit_reason=finish.exit_reason,
-        usage={
-            "input": usage.input,
-            "output": usage.output,
-            "calls": usage.calls,
-            "cost": usage.cost,
-        },
+        usage=_usage(spent),
+        files=dict(files),
         warnings=[*state.task.warnings, *finish.warnings],
         **more,
     )
 
 
-def waiting_result(state: State, question: Question) -> Json:
+def waiting_result(goal: str, question: Question) -> Json:
     return _result(
-        state,
+        goal,
         status="waiting",
         summary="This is waiting for a decision by a person. The result arrives later by itself.",
         question=question.text,
-        warnings=list(state.task.warnings),
+    )
+
+
+def launched_result(delegation: Delegation) -> Json:
+    return _result(
+        delegation.goal,
+        status="running",
+        summary="This runs in the background. The result arrives later by itself.",
     )
 
 
@@ -48,9 +57,9 @@ def to_text(*results: Json) -> str:
     return json.dumps({"results": list(results)}, ensure_ascii=False)
 
 
-def _result(state: State, **known: Any) -> Json:
+def _result(goal: str, **known: Any) -> Json:
     blank: Json = {
-        "task": state.task.goal,
+        "task": goal,
         "status": "",
         "summary": "",
         "condition": None,
@@ -62,9 +71,25 @@ def _result(state: State, **known: Any) -> Json:
         "question": None,
         "usage": None,
         "exit_reason": None,
+        "files": {},
         "warnings": [],
     }
     return blank | known
+
+
+def _usage(spent: Mapping[str, Usage]) -> Json:
+    work = sum((u for tier, u in spent.items() if tier != "judge"), Usage())
+    judge = {"judge": _numbers(spent["judge"])} if "judge" in spent else {}
+    return _numbers(work) | {"tiers": {t: _numbers(u) for t, u in spent.items()}} | judge
+
+
+def _numbers(usage: Usage) -> Json:
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "calls": usage.calls,
+        "cost": usage.cost,
+    }
 
 
 def _bounded(text: str) -> str:

@@ -1,59 +1,71 @@
-"""Carries out the steps of delegations: runs workers and overseers, asks people, keeps journals.
+"""Carries out the steps of delegations: runs workers, overseers and judges, asks people, keeps
+journals.
 
 A delegation's journal is a subagent session of records, one for each event; each agent it runs has
-a session of its own below it. Performing a delegation again, in another process too, folds the
+a session of its own below it. Carrying a delegation on again, in another process too, folds the
 journal and goes on where it was.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from agent.child import Child
-from agent.delegation import State, advance, fold
+from agent.activity import Activity, NoHeartbeat, OutOfTime, Stopped
+from agent.child import Child, book
+from agent.delegation import State, advance, fold, judged_output
 from agent.delegation_events import (
-    Answered,
-    Asked,
     AskHuman,
     AwaitHuman,
     Event,
-    Expired,
     Finish,
     Interrupted,
+    Judged,
     ModelFailed,
+    RunJudge,
     RunOverseer,
     RunWorker,
+    Stalled,
     Started,
     Task,
-    event_from_json,
-    event_to_json,
+    TimedOut,
+    event_draft,
+    events_of,
 )
-from agent.journal import Alongside, Journal
+from agent.diagnosis import write_diagnosis
+from agent.ending import finish_delegation, stored_result
+from agent.handoff_text import history
+from agent.human import People, ask_person, decision
+from agent.interruption import asked_question, asked_questions
+from agent.journal import Journal
 from agent.loop import Agent
-from agent.model import Model, ModelError, ModelSpec
+from agent.model import Model, ModelError, ModelSpec, Purpose
 from agent.models import Models
 from agent.overseer_run import OVERSEER_TOOLS, run_overseer
-from agent.prompts import OVERSEER, human_question, overseer_brief, worker_system, worker_task
-from agent.result import finished_result, to_text, waiting_result
+from agent.prompts import OVERSEER, overseer_brief, worker_system, worker_task
+from agent.result import launched_result, waiting_result
+from agent.slots import Slots
 from agent.tools.registry import Tools
+from agent.transcript import tool_calls_text, worker_paths
+from agent.verdict import judge
 from agent.worker import REPORT_OUTCOME, run_worker
+from storage.boxes import Arrival
 from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Draft, Entry, Kind, SessionDraft, SessionKind, record
-from storage.questions import Question, QuestionDraft, QuestionState
+from storage.entries import Json, SessionDraft, SessionKind
+from storage.questions import Question
 from storage.store import Store, Transaction
 
-OVERSEER_ITERATIONS = 10
-EVENT = "delegation"
-FINAL_STATES = frozenset({"completed", "failed", "interrupted", "timeout", "rejected"})
+log = logging.getLogger(__name__)
 
-Ask = Callable[[Transaction, QuestionDraft], Question]
-"""Stores a question and posts it where the policy says, within one transaction."""
+OVERSEER_ITERATIONS = 10
+
+ChildTools = Callable[[Delegation, Task, Activity], Tools]
+"""What a worker may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    result: str
-    """The result as JSON text."""
+    result: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,203 +73,278 @@ class Held:
     """A person must decide."""
 
     question: int
-    result: str
-    """What the parent is told until then, as JSON text."""
-
-
-Performed = Finished | Held
+    result: Json
+    """What the parent is told until then."""
 
 
 @dataclass(frozen=True, slots=True)
+class Launched:
+    """It runs in the background."""
+
+    result: Json
+
+
+Performed = Finished | Held | Launched
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The call that delegates; see Delegation."""
+
+    session: int
+    call_entry: int
+    call_id: str
+    address: str
+    person: str
+    root: int
+    top: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How long a child may live, in seconds; 0 is for ever."""
+
+    cap: float = 0.0
+    stall: float = 0.0
+    diagnoses: str = ""
+    """Folder for the diagnosis of a child that timed out without a model call; "" for none."""
+
+
+@dataclass
 class Subagents:
     store: Store
     model: Model
+    judge_model: Model
+    """The same without patience: a judge has its own."""
     models: Models
-    ask: Ask
-    worker_tools: Tools
+    people: People
+    child_tools: ChildTools
+    slots: Slots
+    life: Life = Life()
+    wake: Callable[[int], None] = field(init=False)
+    """Makes the lane of a session look at what is due. Set once there are lanes."""
+    active: dict[int, Activity] = field(default_factory=dict)
+    """The children that run now, by delegation."""
 
-    async def start(
-        self, task: Task, *, session: int, call_entry: int, call_id: str, address: str
-    ) -> Delegation:
-        """Store a delegation; the one that is there where the call was begun before."""
+    async def begun(self, origin: Origin) -> list[Delegation]:
+        """The delegations of a call, where it was begun before; in task order."""
+        return await self.store.read(
+            lambda tx: tx.delegations.of_call(origin.session, origin.call_entry, origin.call_id)
+        )
 
-        def work(tx: Transaction) -> Delegation:
-            known = tx.delegations.of_call(session, call_entry, call_id)
-            if known:
-                return known[0]
-            journal = tx.tree.create(
-                SessionDraft(SessionKind.SUBAGENT, "delegation", session, call_entry)
+    async def start(self, tasks: Sequence[Task], origin: Origin) -> list[Delegation]:
+        """Store all delegations of a call at once."""
+        return await self.store.run(
+            lambda tx: [self._create(tx, task, origin, index) for index, task in enumerate(tasks)]
+        )
+
+    def _create(self, tx: Transaction, task: Task, origin: Origin, index: int) -> Delegation:
+        journal = tx.tree.create(
+            SessionDraft(SessionKind.SUBAGENT, "delegation", origin.session, origin.call_entry)
+        )
+        tx.tree.append(journal.id, event_draft(Started(task)), after=None)
+        row = tx.delegations.create(
+            DelegationDraft(
+                session=origin.session,
+                call_id=origin.call_id,
+                call_entry=origin.call_entry,
+                index=index,
+                journal=journal.id,
+                root=journal.id if task.background else origin.root,
+                address=origin.address,
+                goal=task.goal,
+                model=self._spec(task.worker).model,
+                person=origin.person,
+                top=origin.top,
+                background=task.background,
             )
-            tx.tree.append(journal.id, _event_draft(Started(task)), after=None)
-            return tx.delegations.create(
-                DelegationDraft(
-                    session=session,
-                    call_id=call_id,
-                    call_entry=call_entry,
-                    index=0,
-                    journal=journal.id,
-                    address=address,
-                    goal=task.goal,
-                    model=self._spec(task.worker).model,
-                )
-            )
+        )
+        if task.background:
+            payload = {"delegation": row.id}
+            key = f"background:{row.id}"
+            tx.inbox.receive(Arrival(key, "background", row.address, payload, session=journal.id))
+        return row
 
-        return await self.store.run(work)
+    async def perform(self, delegation: Delegation, above: Activity | None = None) -> Performed:
+        """Carry a delegation on within the limit of children; one for the background is only
+        launched. `above` is the child that delegated, where one did."""
+        if delegation.background:
+            self.wake(delegation.root)
+            return Launched(launched_result(delegation))
+        return await self.carry_on(delegation, above)
 
-    async def perform(self, delegation: Delegation) -> Performed:
-        """Go on until the delegation is finished or a person must decide."""
+    async def carry_on(
+        self, delegation: Delegation, above: Activity | None = None
+    ) -> Finished | Held:
+        """Go on, within the limit of children, until the delegation is finished or a person must
+        decide."""
+        if (result := stored_result(delegation)) is not None:
+            return Finished(result)
+        async with self.slots.of(delegation):
+            activity = Activity(delegation.id, above=above)
+            self.active[delegation.id] = activity
+            try:
+                return await self._carry_on(delegation, activity)
+            finally:
+                del self.active[delegation.id]
+
+    async def _carry_on(self, delegation: Delegation, activity: Activity) -> Finished | Held:
         journal = await Journal.claim(self.store, delegation.journal)
         state = fold(events_of(journal.path))
         while True:
             match state.step:
                 case Finish() as finish:
                     return Finished(await self._finish(delegation, state, finish))
-                case AwaitHuman(question):
-                    event = await self._decision(question)
-                    if event is None:
-                        return Held(question, await self._hold(delegation, state, question))
-                    await journal.append(_event_draft(event), _running(delegation.id))
                 case AskHuman() as step:
-                    event = await self._ask(journal, delegation, state, step)
-                case RunWorker() | RunOverseer():
-                    event = await self._run_agent(delegation, state)
-                    await journal.append(_event_draft(event))
+                    event: Event = await ask_person(journal, self.people, delegation, state, step)
+                case AwaitHuman(number):
+                    question = await self._question(number)
+                    decided = decision(question)
+                    if decided is None:
+                        return _held(delegation, question)
+                    event = await self._happened(journal, delegation, decided)
+                case RunWorker() | RunOverseer() | RunJudge():
+                    happened = await self._run(delegation, state, activity)
+                    if isinstance(happened, Held):
+                        return happened
+                    event = await self._happened(journal, delegation, happened)
                 case _:
                     assert_never(state.step)
             state = advance(state, event)
 
-    async def _run_agent(self, delegation: Delegation, state: State) -> Event:
-        try:
-            match state.step:
-                case RunWorker(attempt, correction):
-                    worker = await self._worker(delegation, state, attempt)
-                    return await run_worker(worker, correction)
-                case RunOverseer(cycle, delta):
-                    agent = Agent(
-                        tier="overseer",
-                        spec=self._spec(state.task.overseer),
-                        system=OVERSEER,
-                        tools={},
-                        max_iterations=OVERSEER_ITERATIONS,
-                        final_tools=OVERSEER_TOOLS,
-                    )
-                    brief = overseer_brief(state, delta)
-                    overseer = await self._child(delegation, agent, f"overseer {cycle}", brief)
-                    return await run_overseer(overseer, state)
-                case _:
-                    raise AssertionError(state.step)
-        except ModelError as error:
-            return ModelFailed(str(error))
-
-    async def _worker(self, delegation: Delegation, state: State, attempt: int) -> Child:
-        agent = Agent(
-            tier="worker",
-            spec=self._spec(state.task.worker),
-            system=worker_system(state.table),
-            tools=self.worker_tools,
-            max_iterations=state.task.max_iterations,
-            final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
-        )
-        return await self._child(delegation, agent, f"worker {attempt}", worker_task(state))
-
-    async def _child(self, delegation: Delegation, agent: Agent, title: str, task: str) -> Child:
-        return await Child.resume(self.store, self.model, delegation, agent, title, task)
-
-    async def _ask(
-        self, journal: Journal, delegation: Delegation, state: State, step: AskHuman
-    ) -> Asked:
-        """Store the question and the event that says so, in one transaction."""
-        draft = QuestionDraft(
-            kind="escalation",
-            text=human_question(state, step.text),
-            choices=step.choices,
-            session=delegation.session,
-            address=delegation.address,
-            subject={"delegation": delegation.id},
-        )
-
-        def ask(tx: Transaction) -> Draft:
-            tx.delegations.update(delegation.id, state="waiting", tier="human")
-            return _event_draft(Asked(self.ask(tx, draft).id))
-
-        entry = await journal.append(ask)
-        asked = event_from_json(entry.body["data"])
-        assert isinstance(asked, Asked)
-        return asked
-
-    async def _decision(self, question: int) -> Event | None:
-        """What became of a question; None while it is open."""
-        asked = await self.store.read(lambda tx: tx.questions.get(question))
-        match asked.state:
-            case QuestionState.OPEN:
-                return None
-            case QuestionState.DECIDED:
-                assert asked.choice is not None
-                return Answered(asked.choice, asked.decided_name or asked.decided_by)
-            case QuestionState.EXPIRED:
-                return Expired("failed" if asked.choice == "failed" else "rejected")
-            case QuestionState.WITHDRAWN:
-                return Interrupted()
-            case _:
-                assert_never(asked.state)
-
-    async def _hold(self, delegation: Delegation, state: State, question: int) -> str:
-        asked = await self.store.read(lambda tx: tx.questions.get(question))
-        return to_text(waiting_result(state, asked))
-
-    async def _finish(self, delegation: Delegation, state: State, finish: Finish) -> str:
-        def work(tx: Transaction) -> str:
-            return finish_delegation(tx, delegation.id, state, finish)
+    async def _finish(self, delegation: Delegation, state: State, finish: Finish) -> Json:
+        def work(tx: Transaction) -> Json:
+            for question in asked_questions(tx, delegation):
+                self.people.withdraw(tx, question.id)
+            return finish_delegation(tx, delegation, state, finish)
 
         return await self.store.run(work)
+
+    async def _happened(self, journal: Journal, delegation: Delegation, event: Event) -> Event:
+        """Note what happened; whatever comes next, the delegation does not wait any more."""
+        await journal.append(
+            event_draft(event),
+            lambda tx, _: tx.delegations.update(delegation.id, state="running"),
+        )
+        return event
+
+    async def _run(self, delegation: Delegation, state: State, activity: Activity) -> Event | Held:
+        """Run whoever is next, for as long as it may live."""
+        try:
+            async with activity.watched(self.life.cap, self.life.stall):
+                return await self._run_agent(delegation, state, activity)
+        except ModelError as error:
+            return ModelFailed(str(error))
+        except Stopped:
+            return Interrupted()
+        except NoHeartbeat:
+            log.error("delegation %s: no heartbeat for %g s", delegation.id, self.life.stall)
+            return Stalled(self.life.stall)
+        except OutOfTime:
+            log.error("delegation %s: stopped after %g s", delegation.id, self.life.cap)
+            if not activity.calls and self.life.diagnoses:
+                spec = self._spec(state.task.worker)
+                await write_diagnosis(self.life.diagnoses, delegation, state, spec, activity)
+            return TimedOut(self.life.cap)
+
+    async def _run_agent(
+        self, delegation: Delegation, state: State, activity: Activity
+    ) -> Event | Held:
+        match state.step:
+            case RunWorker(attempt, told):
+                worker = await self._worker(delegation, state, attempt, activity)
+                event = await run_worker(worker, told)
+                return event if event is not None else await self._nested_hold(delegation)
+            case RunOverseer(cycle, delta):
+                agent = Agent(
+                    tier="overseer",
+                    spec=self._spec(state.task.overseer),
+                    system=OVERSEER,
+                    tools={},
+                    max_iterations=OVERSEER_ITERATIONS,
+                    final_tools=OVERSEER_TOOLS,
+                )
+                brief = overseer_brief(state, delta)
+                title = f"overseer {cycle}"
+                overseer = await Child.resume(
+                    self.store, self.model, delegation, agent, title, brief, activity
+                )
+                return await run_overseer(overseer, state)
+            case RunJudge(outcome):
+                return await self._judge(delegation, state, outcome, activity)
+            case _:
+                raise AssertionError(state.step)
+
+    async def _worker(
+        self, delegation: Delegation, state: State, attempt: int, activity: Activity
+    ) -> Child:
+        spec = self._spec(state.task.worker)
+        if state.task.reasoning_effort:
+            spec = replace(spec, reasoning_effort=state.task.reasoning_effort)
+        agent = Agent(
+            tier="worker",
+            spec=spec,
+            system=worker_system(state.table),
+            tools=self.child_tools(delegation, state.task, activity),
+            max_iterations=state.task.max_iterations,
+            final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
+            waits_for_all=True,
+        )
+        task, handed = worker_task(state), state.task.handed
+        done = history(handed) if handed is not None else ()
+        title = f"worker {attempt}"
+        return await Child.resume(
+            self.store, self.model, delegation, agent, title, task, activity, done
+        )
+
+    async def _judge(
+        self, delegation: Delegation, state: State, outcome: Finish, activity: Activity
+    ) -> Judged:
+        """Hold an outcome against the criteria. Fails closed: trouble is INCONCLUSIVE."""
+        spec = self.models.tier("judge")
+        activity.beat("judge")
+        await self.store.run(
+            lambda tx: tx.delegations.update(delegation.id, tier="judge", model=spec.model)
+        )
+        judgement = await judge(
+            self.judge_model,
+            spec,
+            objective=state.task.goal,
+            criteria=state.task.acceptance_criteria,
+            output=judged_output(outcome),
+            tool_calls=await self._tool_calls(delegation) if state.task.judge_sees_tools else None,
+            purpose=Purpose(delegation.address, delegation.person),
+        )
+
+        def pay(tx: Transaction) -> None:
+            for model, usage in judgement.by_model.items():
+                book(tx, delegation, "judge", model, usage)
+
+        await self.store.run(pay)
+        return Judged(judgement.verdict, judgement.reasoning)
+
+    async def _tool_calls(self, delegation: Delegation) -> str:
+        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
+        return tool_calls_text(paths[-1]) if paths else ""
+
+    async def _question(self, question: int) -> Question:
+        return await self.store.read(lambda tx: tx.questions.get(question))
+
+    async def _nested_hold(self, delegation: Delegation) -> Held:
+        """What a child delegated itself waits for a person, so its own delegation does too."""
+
+        def work(tx: Transaction) -> Question:
+            tx.delegations.update(delegation.id, state="waiting", tier="human")
+            asked = asked_question(tx, delegation)
+            assert asked is not None
+            return asked
+
+        return _held(delegation, await self.store.run(work))
 
     def _spec(self, name: str) -> ModelSpec:
         """The model a task was given; the worker tier where the configuration lost it since."""
         return self.models.find(name) or self.models.tier("worker")
 
 
-def finish_delegation(tx: Transaction, delegation: int, state: State, finish: Finish) -> str:
-    """Note the end of a delegation; its result as JSON text."""
-    row = tx.delegations.get(delegation)
-    result = to_text(finished_result(state, finish, row.usage))
-    tx.delegations.update(delegation, state=finish.status, result=result)
-    return result
-
-
-def interrupt_call(tx: Transaction, session: int, call_entry: int, call_id: str) -> str | None:
-    """End the delegations of a call that somebody interrupted; the call's result, None where the
-    call delegated nothing."""
-    result = None
-    for row in tx.delegations.of_call(session, call_entry, call_id):
-        held = tx.tree.claim(row.journal)
-        path = tx.tree.context_path(held.leaf)
-        state = fold(events_of(path))
-        if not isinstance(state.step, Finish):
-            tx.tree.append(row.journal, _event_draft(Interrupted()), after=held.leaf)
-            state = advance(state, Interrupted())
-        assert isinstance(state.step, Finish)
-        result = finish_delegation(tx, row.id, state, state.step)
-    return result
-
-
-def waiting_call(tx: Transaction, session: int, call_entry: int, call_id: str) -> Held | None:
-    """What a call waits for, where it delegated and a person must decide (or just has)."""
-    for row in tx.delegations.of_call(session, call_entry, call_id):
-        state = fold(events_of(tx.tree.context_path(tx.tree.session(row.journal).leaf)))
-        if isinstance(state.step, AwaitHuman):
-            asked = tx.questions.get(state.step.question)
-            if asked.state is not QuestionState.WITHDRAWN:
-                return Held(asked.id, to_text(waiting_result(state, asked)))
-    return None
-
-
-def events_of(path: tuple[Entry, ...]) -> list[Event]:
-    return [event_from_json(e.body["data"]) for e in path if e.body.get("record") == EVENT]
-
-
-def _event_draft(event: Event) -> Draft:
-    return Draft(Kind.RECORD, record(EVENT, data=event_to_json(event)))
-
-
-def _running(delegation: int) -> Alongside:
-    return lambda tx, _: tx.delegations.update(delegation, state="running")
+def _held(delegation: Delegation, question: Question) -> Held:
+    return Held(question.id, waiting_result(delegation.goal, question))

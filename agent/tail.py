@@ -77,7 +77,7 @@ def rounds(path: Sequence[Entry]) -> int:
             continue
         match entry.body["role"]:
             case "assistant":
-                count, caller = count + 1, entry
+                count, caller = count + (not entry.body.get("handed")), entry
             case "tool" if caller is not None and _answers(entry, caller):
                 pass
             case _:
@@ -121,13 +121,14 @@ def _suspends(entry: Entry, caller: Entry) -> bool:
     )
 
 
-def tool_message(call: ToolCall, entry: int, text: str) -> Json:
+def tool_message(call: ToolCall, entry: int, text: str, final: Sequence[int] = ()) -> Json:
     """The body of a call's result. `entry` is the assistant entry that holds the call: providers
-    use the same call id more than once."""
+    use the same call id more than once. `final`: the delegations whose result it is."""
     return {
         "role": "tool",
         "content": text,
         "tool_call_id": call.id,
         "name": call.name,
         "call_entry": entry,
+        "final": list(final),
     }

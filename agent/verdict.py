@@ -8,14 +8,14 @@ only give_verdict's argument or an answer that is clearly one verdict counts.
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from agent.fence import UNTRUSTED, fence
 from agent.measure import BYTES_PER_TOKEN, pieces, size
-from agent.model import RETRIED, Model, ModelError, ModelSpec, Reply, Request
+from agent.model import RETRIED, Model, ModelError, ModelSpec, Purpose, Reply, Request
 from agent.plain import Pairs, plain, quote
 from agent.report import as_text
 from agent.template import cut
@@ -45,6 +45,8 @@ class Judgement:
     reasoning: str
     usage: Usage
     """Of every call that came back, those without a verdict too."""
+    by_model: Mapping[str, Usage] = field(default_factory=dict)
+    """The same by the model that answered."""
 
 
 GIVE_VERDICT: Json = {
@@ -168,6 +170,7 @@ async def judge(
     criteria: str,
     output: str,
     tool_calls: str | None = None,
+    purpose: Purpose = Purpose(),  # noqa: B008  (a value, never changed)
     tries: int = 3,
     seconds: float = 20.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -185,7 +188,7 @@ async def judge(
     """
     if tries < 1:
         raise ValueError("tries must be at least 1")
-    bench = _Bench(model, spec, tries, seconds, sleep)
+    bench = _Bench(model, spec, purpose, tries, seconds, sleep)
     try:
         async with asyncio.timeout(seconds):
             said = await _settle(bench, _Case(objective, criteria, output, tool_calls))
@@ -193,7 +196,7 @@ async def judge(
         late = f"the judge gave no verdict within {seconds:g} s"
         said = Verdict.INCONCLUSIVE, "; ".join(filter(None, [late, bench.problem]))
     verdict, reasoning = said
-    return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage)
+    return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage, bench.by_model)
 
 
 def verdict_json(judgement: Judgement, output: str) -> Json:
@@ -247,21 +250,29 @@ class _Bench:
 
     model: Model
     spec: ModelSpec
+    purpose: Purpose
     tries: int
     seconds: float
     sleep: Callable[[float], Awaitable[None]]
-    usage: Usage = field(default_factory=Usage)
+    by_model: dict[str, Usage] = field(default_factory=dict)
     problem: str = ""
     """What went wrong last."""
+
+    @property
+    def usage(self) -> Usage:
+        return sum(self.by_model.values(), Usage())
+
+    def _book(self, reply: Reply) -> None:
+        model = reply.model or self.spec.model
+        self.by_model[model] = self.by_model.get(model, Usage()) + reply.usage
 
     async def ask(self, question: str) -> Said | _Unanswered:
         text, wait = question, 0.0
         for attempt in range(self.tries):
             if wait:
                 await self.sleep(wait)
-            request = Request(
-                self.spec, [message("system", _SYSTEM), message("user", text)], [_OFFERED]
-            )
+            messages = [message("system", _SYSTEM), message("user", text)]
+            request = Request(self.spec, messages, [_OFFERED], self.purpose)
             try:
                 reply = await self.model.complete(request)
             except ModelError as error:
@@ -270,7 +281,7 @@ class _Bench:
                 if error.kind not in RETRIED or wait >= self.seconds:
                     break
                 continue
-            self.usage += reply.usage
+            self._book(reply)
             if (said := parse_verdict(reply)) is not None:
                 return said
             self.problem = f"the judge gave no verdict but {_seen(reply)}"

@@ -1,11 +1,13 @@
 """A worker's run: from the task to an event for the delegation's state machine."""
 
+from collections.abc import Sequence
+
 from agent.child import Child
 from agent.delegation_events import Event, Exhausted, Narrated, Reported
 from agent.errors import ToolError
 from agent.loop import Answered, Asleep, CalledFinal, FinalTool, OutOfIterations
 from agent.report import REPORT_TOOL
-from agent.tail import Ended, RunTools, next_step
+from agent.tail import RunTools, next_step
 from agent.tools.registry import parse_arguments
 
 REPORT_OUTCOME = FinalTool(
@@ -15,10 +17,12 @@ REPORT_OUTCOME = FinalTool(
 )
 
 
-async def run_worker(worker: Child, correction: str) -> Event:
-    """Run until the worker reports, narrates or runs out. Raises ModelError."""
-    if correction and not worker.was_corrected():
-        await _correct(worker, correction)
+async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
+    """Run until the worker reports, narrates or runs out; None where what it delegated itself
+    waits for a person. `told` is what it was sent back with so far; what it has not heard yet is
+    told first. Raises ModelError."""
+    for text in told[worker.corrections() :]:
+        await _send_back(worker, text)
     match await worker.run():
         case CalledFinal(_, call):
             try:
@@ -30,16 +34,16 @@ async def run_worker(worker: Child, correction: str) -> Event:
         case OutOfIterations(limit):
             return Exhausted(limit)
         case Asleep():
-            raise RuntimeError("a worker has no tool that waits for people")
+            return None
 
 
-async def _correct(worker: Child, correction: str) -> None:
-    """The one correction: as the result of the wrong report, or as a message after a narration."""
-    match next_step(worker.journal.path):
-        case RunTools(entry, calls):
-            for call in calls:
-                await worker.answer(entry, call, f"Error: {correction}", correction=True)
-        case Ended():
-            await worker.tell(correction, correction=True)
-        case _:
-            await worker.tell(correction, correction=True)
+async def _send_back(worker: Child, text: str) -> None:
+    """As the result of the report that ended it, or as a message after a text that did."""
+    step = next_step(worker.journal.path)
+    if isinstance(step, RunTools):
+        report, *others = step.calls
+        for call in others:
+            await worker.answer(step.entry, call, "Ignored: one report is enough.")
+        await worker.answer(step.entry, report, f"Error: {text}", correction=True)
+    else:
+        await worker.tell(text, correction=True)

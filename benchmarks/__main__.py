@@ -12,7 +12,17 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from benchmarks import append, context_read, growth, litellm_turn, startup, throughput, turn
+from benchmarks import (
+    append,
+    context_read,
+    delegation,
+    growth,
+    handoff,
+    litellm_turn,
+    startup,
+    throughput,
+    turn,
+)
 from benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
@@ -23,6 +33,8 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "append": append.run,
     "context": context_read.run,
     "startup": startup.run,
+    "delegation": delegation.run,
+    "handoff": handoff.run,
 }
 
 

@@ -10,23 +10,23 @@ from functools import partial
 from adapters.base import Adapter, Unavailable
 from adapters.terminal.adapter import TerminalAdapter
 from agent.demo import DEMO, demo_model, demo_specs
+from agent.fallback import Fallback, KeyRotation
 from agent.litellm_model import LitellmModel
-from agent.loop import Agent
 from agent.model import Model, ModelSpec
 from agent.models import Models, RoutedModel
-from agent.prompts import PARENT
 from agent.retry import Retrying
 from agent.scripted import ScriptedFiles
-from agent.subagent import Subagents
-from agent.tools.delegate import DelegateTool, Limits
-from agent.tools.registry import toolbox
-from agent.tools.think import ThinkTool
+from agent.slots import Slots
+from agent.subagent import Life, Subagents
 from gateway.access import Access
+from gateway.budgets import Budgeted, Budgets
 from gateway.commands import COMMANDS
-from gateway.config import Config, ModelConfig
+from gateway.config import TIERS, Config, ModelConfig
+from gateway.crew import Crew
 from gateway.delivery import Delivery
 from gateway.parcels import Composer
 from gateway.questions import Questions
+from gateway.results import Results
 from gateway.router import Router
 from gateway.turns import Turns
 from storage.errors import StoreError
@@ -42,6 +42,7 @@ PRESSES_KEPT = 150.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 ALIVE = "alive"
+LEAST_CAP = 30.0
 
 
 @dataclass
@@ -181,29 +182,40 @@ async def bootstrap(
     }
     models = Models(*model_specs(config))
     litellm = LitellmModel()
-    if model is None:
-        model = routed_model(Retrying(litellm))
+    keys = KeyRotation(litellm)
+    guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
+    judge_model = guarded(model if model is not None else routed_model(keys))
+    model = guarded(model if model is not None else routed_model(Retrying(keys)))
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform)
     questions = Questions(composer, access, config.escalation)
-    think = ThinkTool()
-    subagents = Subagents(store, model, models, questions.ask, toolbox(think))
-    limits = Limits(**config.delegation.model_dump())
-
-    def parent() -> Agent:
-        return Agent(
-            tier="parent",
-            spec=models.tier("parent"),
-            system=PARENT,
-            tools=toolbox(think, DelegateTool(subagents, models, limits)),
-            max_iterations=config.session.max_iterations,
-        )
-
+    crew = Crew(config, store, models)
+    crew.subagents = subagents = Subagents(
+        store,
+        model,
+        judge_model,
+        models,
+        questions,
+        crew.child_tools,
+        Slots(config.delegation.max_concurrent_children),
+        life_of_children(config),
+    )
+    results = Results(store, subagents)
     serving: dict[str, Adapter] = {}
     turns = Turns(
-        store, model, parent, subagents, questions, composer, access, config.session, serving
+        store,
+        model,
+        crew.parent,
+        results,
+        questions,
+        composer,
+        access,
+        config.session,
+        serving,
+        subagents.active,
     )
-    router = Router(store, turns, questions, composer, access, serving)
+    subagents.wake = turns.lanes.wake
+    router = Router(store, turns, questions, composer, access, serving, subagents.active)
     return App(
         config,
         store,
@@ -214,6 +226,16 @@ async def bootstrap(
         questions,
         Delivery(store, serving),
         warm_up=litellm.warm_up if _needs_litellm(models) else None,
+    )
+
+
+def life_of_children(config: Config) -> Life:
+    """The cap has a floor, so that a typing error does not end every child at once."""
+    cap = config.delegation.child_timeout_seconds
+    return Life(
+        cap=max(cap, LEAST_CAP) if cap > 0 else 0.0,
+        stall=config.delegation.stall_seconds,
+        diagnoses="logs",
     )
 
 
@@ -257,7 +279,7 @@ def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSp
     """Tiers and presets as configured; the demo model where there is no parent."""
     tiers = {
         name: _spec(name, given)
-        for name in ("parent", "worker", "overseer", "judge")
+        for name in TIERS
         if (given := getattr(config.models, name)) is not None
     }
     presets = {name: _spec(name, given) for name, given in config.models.presets.items()}
@@ -265,8 +287,15 @@ def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSp
 
 
 def _spec(name: str, given: ModelConfig) -> ModelSpec:
+    keys = tuple(key.get_secret_value() for key in given.api_keys)
     key = given.api_key.get_secret_value() if given.api_key is not None else None
-    return ModelSpec(name=name, api_key=key, **given.model_dump(exclude={"api_key"}))
+    more = given.model_dump(exclude={"api_key", "api_keys"})
+    return ModelSpec(name=name, api_key=keys[0] if keys else key, api_keys=keys, **more)
+
+
+def _guarded(model: Model, models: Models, budgets: Budgets) -> Model:
+    """Each model within the budgets, by its own price; then the fallbacks."""
+    return Fallback(Budgeted(model, budgets), models)
 
 
 def routed_model(default: Model) -> RoutedModel:

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 from adapters.base import CommandSpec
 from adapters.events import Message
+from agent.activity import Activity
 from agent.markup import escape
-from gateway.listing import agents_text
+from gateway.control import control_question
+from gateway.listing import NOTHING_DELEGATED, agents_text, family, transcript
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
+from gateway.usage import conversation_usage, whole_usage
 from storage.boxes import InboxRow
 from storage.entries import SessionDraft, SessionKind
 from storage.store import Transaction
@@ -30,6 +33,8 @@ class Desk:
     turns: Turns
     questions: Questions
     composer: Composer
+    active: Mapping[int, Activity]
+    """The children that run now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +114,44 @@ def _how_many(count: int) -> str:
 
 
 async def _agents(desk: Desk, asked: Asked) -> Work:
+    """The delegations of this conversation as a tree, with buttons for those that run; with a
+    number, what that one's children said, turn by turn."""
     session = asked.session
+    if session is None:
+        return _answer(desk, asked, NOTHING_DELEGATED)
+    if asked.argument:
+        return lambda tx: _answer(desk, asked, transcript(tx, session, asked.argument))(tx)
 
     def work(tx: Transaction) -> None:
-        recent = tx.delegations.recent(session) if session is not None else []
-        _answer(desk, asked, agents_text(recent, tx.now))(tx)
+        forest = family(tx, session)
+        text = agents_text(forest, desk.active, tx.now)
+        control = control_question(
+            text,
+            [row for row, _ in forest],
+            desk.active,
+            by=asked.message.user.identity,
+            session=session,
+            address=asked.message.conversation.address,
+            now=tx.now,
+        )
+        if control is None:
+            _answer(desk, asked, text)(tx)
+        else:
+            desk.questions.ask(tx, control, asked.message.handle)
+
+    return work
+
+
+async def _usage(desk: Desk, asked: Asked) -> Work:
+    """What this conversation cost; for an owner in private, what all did."""
+    message = asked.message
+    everything = message.private and desk.questions.access.is_owner(message.user.identity)
+
+    def work(tx: Transaction) -> None:
+        text = conversation_usage(tx, message.conversation.address)
+        if everything:
+            text = f"{text}\n\n{whole_usage(tx)}"
+        _answer(desk, asked, text)(tx)
 
     return work
 
@@ -124,8 +162,16 @@ COMMANDS: Mapping[str, Command] = {
         Command(CommandSpec("new", "start a new conversation; the old one is kept"), _new),
         Command(CommandSpec("stop", "stop what is running and withdraw open questions"), _stop),
         Command(CommandSpec("questions", "what waits for a decision, with buttons"), _questions),
-        Command(CommandSpec("agents", "running and recent delegations, with their cost"), _agents),
-        Command(CommandSpec("tasks", "the same as /agents"), _agents),
+        Command(
+            CommandSpec(
+                "agents", "running and recent delegations; with a number, its transcript", "number"
+            ),
+            _agents,
+        ),
+        Command(CommandSpec("tasks", "the same as /agents", "number"), _agents),
+        Command(
+            CommandSpec("usage", "what the models cost, today and in the last 30 days"), _usage
+        ),
         Command(CommandSpec("help", "what I can do"), _help),
     )
 }

@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,14 +19,19 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    model_validator,
 )
 
 from adapters.events import Conversation
+from agent.workspace import resolve_template
 from gateway.errors import ConfigError
 
 PREFIX = "BOUGH_"
+LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
+"""The delegation page's own name for this one; it wins."""
 DEFAULT_FILE = Path("bough.toml")
 PLATFORMS = ("telegram", "discord", "terminal")
+TIERS = ("parent", "worker", "overseer", "judge")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -83,6 +88,7 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(_several)]
 
 
 Token = Annotated[SecretStr, Field(min_length=1)]
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
@@ -110,11 +116,19 @@ class ModelConfig(Section):
     model: str = Field(min_length=1)
     api_base: Url | None = None
     api_key: SecretStr | None = None
+    api_keys: Annotated[tuple[Token, ...], BeforeValidator(_several)] = ()
     api: str | None = None
     reasoning_effort: str | None = None
     context_window: int | None = Field(default=None, gt=0)
     input_cost: float | None = Field(default=None, ge=0)
     output_cost: float | None = Field(default=None, ge=0)
+    fallback: Annotated[tuple[str, ...], BeforeValidator(_several)] = ()
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> Self:
+        if self.api_key is not None and self.api_keys:
+            raise ValueError("give api_key or api_keys, not both")
+        return self
 
 
 class ModelsConfig(Section):
@@ -124,11 +138,21 @@ class ModelsConfig(Section):
     judge: ModelConfig | None = None
     presets: dict[str, ModelConfig] = {}
 
+    def configured(self) -> dict[str, ModelConfig]:
+        """Every entry by its key below [models]: "parent", "presets.cheap"…"""
+        tiers = {name: found for name in TIERS if (found := getattr(self, name)) is not None}
+        return tiers | {f"presets.{name}": preset for name, preset in self.presets.items()}
+
 
 class DelegationConfig(Section):
     max_concurrent_children: int = Field(default=3, ge=1)
     max_iterations: int = Field(default=50, ge=1)
     max_escalation_depth: int = Field(default=2, ge=0)
+    max_spawn_depth: int = Field(default=1, ge=1)
+    orchestrator_enabled: bool = True
+    child_timeout_seconds: float = 0.0
+    stall_seconds: float = Field(default=900.0, ge=0)
+    handoff_budget: float = Field(default=0.25, gt=0, le=1)
     escalation_model: str | None = None
     require_default: bool = False
 
@@ -156,6 +180,24 @@ class SessionConfig(Section):
     max_iterations: int = Field(default=50, ge=1)
 
 
+def _workspace(value: str) -> str:
+    resolve_template(value, 1)
+    return value
+
+
+class ToolsConfig(Section):
+    toolsets: Annotated[tuple[Literal["file"], ...], BeforeValidator(_several)] = ()
+    workspace: Annotated[str, AfterValidator(_workspace)] = "workspaces/{session}"
+
+
+class BudgetsConfig(Section):
+    """Dollars for a day in UTC; None where there is no limit."""
+
+    conversation_day: Dollars | None = None
+    person_day: Dollars | None = None
+    day: Dollars | None = None
+
+
 class Config(Section):
     storage: Storage = Storage()
     telegram: Telegram | None = None
@@ -165,6 +207,20 @@ class Config(Section):
     access: AccessConfig = AccessConfig()
     escalation: EscalationConfig = EscalationConfig()
     session: SessionConfig = SessionConfig()
+    tools: ToolsConfig = ToolsConfig()
+    budgets: BudgetsConfig = BudgetsConfig()
+
+    @model_validator(mode="after")
+    def _fallbacks_exist(self) -> Self:
+        entries = self.models.configured()
+        known = {*TIERS, *self.models.presets, *(entry.model for entry in entries.values())}
+        for key, entry in entries.items():
+            for name in entry.fallback:
+                if name not in known:
+                    names = ", ".join([*TIERS, *self.models.presets])
+                    text = f"{name!r} is not configured; tiers and presets are {names}"
+                    raise ValueError(f"models.{key}.fallback: {text}")
+        return self
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -176,6 +232,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     for name, value in sorted(environ.items()):
         if name.startswith(PREFIX) and "__" in name and value:
             _put(data, name.removeprefix(PREFIX).lower().split("__"), _parse(value), name)
+    if limit := environ.get(LIMIT_VARIABLE):
+        _put(data, ["delegation", "max_concurrent_children"], limit, LIMIT_VARIABLE)
     try:
         return Config.model_validate(data)
     except ValidationError as error:
@@ -223,5 +281,6 @@ def _explain(error: ValidationError) -> str:
         elif fault["type"] == "missing":
             lines.append(f"{key}: is missing.")
         else:
-            lines.append(f"{key}: {fault['msg'].removeprefix('Value error, ')}.")
+            text = f"{fault['msg'].removeprefix('Value error, ')}."
+            lines.append(f"{key}: {text}" if key else text)
     return "The configuration has a fault.\n" + "\n".join(f"  {line}" for line in lines)

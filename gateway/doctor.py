@@ -3,16 +3,18 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
 from adapters.events import Conversation
-from agent.model import Model, ModelError, ModelSpec, Request
+from agent.model import Model, ModelError, ModelSpec, Request, price
 from agent.models import Models
 from gateway.access import Access
 from gateway.app import model_specs, plain_model, platform_adapters
-from gateway.config import Config, load
+from gateway.budgets import OUTPUT_RESERVED
+from gateway.config import BudgetsConfig, Config, DelegationConfig, load
 from gateway.errors import ConfigError
 from storage.entries import message
 from storage.errors import StoreUnavailable
@@ -54,8 +56,11 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         yield finding
     models = Models(*model_specs(config))
     model = plain_model()
-    for spec, names in _distinct(models.specs()):
+    for spec, names in _distinct(list(chain.from_iterable(map(_each_key, models.specs())))):
         yield await _model(model, spec, names)
+    yield _children(config.delegation)
+    for finding in (*_money(config.budgets, models.specs()), *_fallbacks(models)):
+        yield finding
     name = config.delegation.escalation_model
     if name is not None and models.find(name) is None:
         text = f"delegation.escalation_model {name!r} is not configured; the overseer is used"
@@ -112,6 +117,55 @@ def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:
     for spec in specs:
         found.setdefault((spec.model, spec.api_base, spec.api_key), []).append(spec)
     return [(same[0], ", ".join(spec.name for spec in same)) for same in found.values()]
+
+
+def _each_key(spec: ModelSpec) -> list[ModelSpec]:
+    """The same model once for each of its keys."""
+    count = len(spec.api_keys)
+    return [
+        replace(spec, name=f"{spec.name} (key {number} of {count})", api_key=key)
+        for number, key in enumerate(spec.api_keys, start=1)
+    ] or [spec]
+
+
+def _children(section: DelegationConfig) -> Finding:
+    """How many children there may be in the worst case: each level multiplies."""
+    each = section.max_concurrent_children
+    depth = section.max_spawn_depth if section.orchestrator_enabled else 1
+    factors = " × ".join([str(each)] * depth)
+    total = f"{factors} = {each**depth}" if depth > 1 else str(each)
+    text = f"in the worst case {total} children work side by side in a conversation"
+    return Finding("delegation", True, f"{text}; each agent has as many again in the background")
+
+
+def _money(section: BudgetsConfig, specs: Sequence[ModelSpec]) -> list[Finding]:
+    """Budgets that do not hold, or that let nothing through."""
+    limits = {key: limit for key, limit in section if limit is not None}
+    if not limits:
+        return []
+    least = {spec: price(spec, 0, OUTPUT_RESERVED) for spec in specs}
+    texts = [
+        f"{names}: {spec.model} has no input_cost and output_cost; its calls may not be counted"
+        for spec, names in _distinct([spec for spec in specs if least[spec] is None])
+    ]
+    texts += [
+        f"budgets.{key} is too small for a single call of {spec.model} ({names})"
+        for key, limit in limits.items()
+        for spec, names in _distinct([spec for spec in specs if (least[spec] or 0.0) > limit])
+    ]
+    faults = [Finding("budgets", False, text) for text in texts]
+    return faults or [Finding("budgets", True, "every model has a price")]
+
+
+def _fallbacks(models: Models) -> list[Finding]:
+    """That they exist is seen to with the configuration."""
+    useless = [
+        spec.name for spec in models.specs() if len(models.fallbacks(spec)) < len(spec.fallback)
+    ]
+    if not useless:
+        return []
+    text = f"{', '.join(useless)}: a fallback is the model itself, or stands there twice"
+    return [Finding("fallback", False, text)]
 
 
 async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:

@@ -20,6 +20,8 @@ from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
+ESCALATION = "escalation"
+"""The kind whose answer lets a turn go on."""
 UNKNOWN = "This button is not valid any more. /questions lists what is open."
 DENIED = "You may not decide this. It stays open for those who may."
 MARKS = {
@@ -35,7 +37,7 @@ class Questions:
     access: Access
     policy: EscalationConfig
 
-    def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
+    def ask(self, tx: Transaction, draft: QuestionDraft, handle: str = "") -> Question:
         """Store a question and post it: where it was asked, and where the policy's levels say."""
         expires = tx.now + self.policy.timeout
         question = tx.questions.create(
@@ -49,8 +51,9 @@ class Questions:
                 expires=draft.expires if draft.expires is not None else expires,
             )
         )
-        self.post(tx, question, question.address)
-        self._reach_levels(tx, question)
+        self.post(tx, question, question.address, handle)
+        if question.kind == ESCALATION:
+            self._reach_levels(tx, question)
         return question
 
     def post(self, tx: Transaction, question: Question, address: str, handle: str = "") -> None:
@@ -95,13 +98,16 @@ class Questions:
         self._edit_stray(tx, decided, post, press)
         return "" if closed else outcome(decided)
 
-    def withdraw(self, tx: Transaction, session: int) -> int:
-        """Close a session's open questions undecided; how many there were. Nothing resumes."""
-        withdrawn = tx.questions.open(session)
-        for question in withdrawn:
-            tx.questions.close(question.id, QuestionState.WITHDRAWN)
-            self._edit_copies(tx, tx.questions.get(question.id))
-        return len(withdrawn)
+    def withdraw(self, tx: Transaction, question: int) -> None:
+        """Close a question undecided, where it is open. Nothing resumes."""
+        if tx.questions.close(question, QuestionState.WITHDRAWN):
+            self._edit_copies(tx, tx.questions.get(question))
+
+    def withdraw_all(self, tx: Transaction, session: int) -> None:
+        """Withdraw what a session's delegations ask."""
+        for question in tx.questions.open(session):
+            if question.kind == ESCALATION:
+                self.withdraw(tx, question.id)
 
     def next_due(self, tx: Transaction) -> float | None:
         """When the next open question expires or climbs a level, in Unix seconds."""
@@ -117,13 +123,13 @@ class Questions:
             if question.expires is not None and question.expires <= tx.now:
                 self._expire(tx, question)
                 resumed.append(question.session)
-            else:
+            elif question.kind == ESCALATION:
                 self._reach_levels(tx, question)
         return resumed
 
     def _times(self, question: Question) -> list[float]:
         times = [question.expires] if question.expires is not None else []
-        if question.level < len(self.policy.levels):
+        if question.kind == ESCALATION and question.level < len(self.policy.levels):
             times.append(question.created + self.policy.levels[question.level].after)
         return times
 
@@ -134,6 +140,7 @@ class Questions:
         return [
             question
             for question in tx.questions.open()
+            if question.kind == ESCALATION
             if question.address == address
             or any(post.address == address for post in tx.questions.posts(question.id))
             or (private and self.access.may_decide(identity, question))
@@ -144,6 +151,8 @@ class Questions:
         is still to be sent."""
         count = 0
         for question in tx.questions.open():
+            if question.kind != ESCALATION:
+                continue
             posts = [
                 p for p in tx.questions.posts(question.id) if p.address.startswith(f"{platform}:")
             ]
@@ -181,15 +190,16 @@ class Questions:
     def _after(self, tx: Transaction, question: int) -> None:
         """A question was closed: let its turn go on, and show it on every copy."""
         closed = tx.questions.get(question)
-        tx.inbox.receive(
-            Arrival(
-                key=f"resume:{question}",
-                kind="resume",
-                address=closed.address,
-                payload={"question": question},
-                session=closed.session,
+        if closed.kind == ESCALATION:
+            tx.inbox.receive(
+                Arrival(
+                    key=f"resume:{question}",
+                    kind="resume",
+                    address=closed.address,
+                    payload={"question": question},
+                    session=closed.session,
+                )
             )
-        )
         self._edit_copies(tx, closed)
 
     def _edit_copies(self, tx: Transaction, question: Question) -> None:

@@ -15,14 +15,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from adapters.base import Acknowledge, Adapter, AdapterError
 from adapters.events import Message, Press, Update
+from agent.activity import Activity
 from gateway.access import Access
 from gateway.commands import Asked, Desk, parse_command, run_command
+from gateway.control import KIND as CONTROL
+from gateway.control import act
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError
+from storage.questions import Question
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -44,6 +48,8 @@ class Router:
     composer: Composer
     access: Access
     adapters: Mapping[str, Adapter]
+    active: Mapping[int, Activity]
+    """The children that run now."""
     _handling: set[int] = field(default_factory=set, init=False)
     """Commands being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
@@ -89,22 +95,24 @@ class Router:
             await asyncio.wait(self._acknowledging, timeout=2)
 
     async def _press(self, press: Press) -> None:
-        def work(tx: Transaction) -> tuple[str, int | None] | None:
+        def work(tx: Transaction) -> tuple[str, Question | None] | None:
             row = tx.inbox.receive(_arrival(press))
             if row is None:
                 return None
             tx.inbox.finish([row.id])
             told = self.questions.press(tx, press)
             button = tx.questions.button(press.token)
-            session = tx.questions.get(button.question).session if button is not None else None
-            return told, session
+            return told, tx.questions.get(button.question) if button is not None else None
 
         pressed = await self.store.run(work)
         if pressed is None:
             return
-        told, session = pressed
-        if session is not None:
-            self.turns.lanes.wake(session)
+        told, question = pressed
+        if question is not None and question.kind == CONTROL:
+            if not told:
+                act(question, self.active)
+        elif question is not None:
+            self.turns.lanes.wake(question.session)
         self._acknowledge(press, told)
 
     def _acknowledge(self, press: Press, text: str) -> None:
@@ -139,7 +147,7 @@ class Router:
         self._handling.add(row.id)
         try:
             session = await self.store.read(lambda tx: tx.directory.conversation(address))
-            desk = Desk(self.turns, self.questions, self.composer)
+            desk = Desk(self.turns, self.questions, self.composer, self.active)
             work = await run_command(desk, name, Asked(message, row, argument, session))
 
             def carry_out(tx: Transaction) -> None:

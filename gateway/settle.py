@@ -2,27 +2,24 @@
 
 from collections.abc import Sequence
 
+from agent.ending import interrupt
+from agent.interruption import result_of, settle_call
 from agent.loop import INTERRUPTED, outcome_draft
 from agent.model import ToolCall
-from agent.subagent import interrupt_call, waiting_call
-from agent.tail import RunTools, calls_of, next_step, suspended_calls, tool_message
-from agent.tools.registry import Waiting
-from storage.entries import Draft, Entry, Kind
+from agent.result import to_text
+from agent.tail import RunTools, calls_of, next_step, suspended_calls
+from agent.tools.registry import Done
+from storage.entries import Entry, Kind
 from storage.store import Transaction
 
 
 def settle_running(tx: Transaction, session: int, path: list[Entry]) -> None:
-    """Answer the calls that a turn was cut in, below the end of `path`, and extend it. A call
-    whose question was asked already goes on waiting: only the note of it was cut off."""
+    """Answer the calls that a turn was cut in, below the end of `path`, and extend it. What waits
+    for a person goes on waiting."""
     step = next_step(path)
     if isinstance(step, RunTools):
         for call in step.calls:
-            held = waiting_call(tx, session, step.entry.id, call.id)
-            if held is None:
-                path.append(_interrupt(tx, session, step.entry, call, path[-1].id))
-            else:
-                draft = outcome_draft(call, step.entry.id, Waiting(held.question, held.result))
-                path.append(tx.tree.append(session, draft, after=path[-1].id))
+            path.append(_settle(tx, session, step.entry, call, path[-1].id, waiting_too=False))
 
 
 def settle_waiting(tx: Transaction, session: int, path: list[Entry]) -> None:
@@ -30,20 +27,44 @@ def settle_waiting(tx: Transaction, session: int, path: list[Entry]) -> None:
     for entry_id, call_id in suspended_calls(path):
         entry = tx.tree.entry(entry_id)
         call = next(call for call in calls_of(entry) if call.id == call_id)
-        path.append(_interrupt(tx, session, entry, call, path[-1].id))
+        path.append(_settle(tx, session, entry, call, path[-1].id, waiting_too=True))
 
 
-def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
-    return any(
-        e.kind is Kind.MESSAGE
+def settle_late(tx: Transaction, session: int, path: list[Entry]) -> None:
+    """End what is left of calls that have a result already: in the background, or waiting while
+    the rest of its batch was done. Each gets a late result."""
+    for row in tx.delegations.unfinished(session):
+        interrupt(tx, row)
+        entry = tx.tree.entry(row.call_entry)
+        call = next(call for call in calls_of(entry) if call.id == row.call_id)
+        outcome = Done(to_text(result_of(tx, row)), (row.id,))
+        draft = outcome_draft(call, entry.id, outcome)
+        path.append(tx.tree.append(session, draft, after=path[-1].id))
+
+
+def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall, delegation: int) -> bool:
+    """Whether a delegation's result stands on the path already."""
+    return any(delegation in e.body.get("final", ()) for e in _results(path, entry, call))
+
+
+def is_answered(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
+    return bool(_results(path, entry, call))
+
+
+def _results(path: Sequence[Entry], entry: Entry, call: ToolCall) -> list[Entry]:
+    return [
+        e
+        for e in path
+        if e.kind is Kind.MESSAGE
         and e.body["role"] == "tool"
         and e.body["tool_call_id"] == call.id
         and e.body.get("call_entry") == entry.id
-        for e in path
-    )
+    ]
 
 
-def _interrupt(tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int) -> Entry:
-    result = interrupt_call(tx, session, entry.id, call.id) or INTERRUPTED
-    draft = Draft(Kind.MESSAGE, tool_message(call, entry.id, result), call.name)
-    return tx.tree.append(session, draft, after=leaf)
+def _settle(
+    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int, *, waiting_too: bool
+) -> Entry:
+    settled = settle_call(tx, session, entry.id, call.id, waiting_too=waiting_too)
+    outcome = settled if settled is not None else Done(INTERRUPTED)
+    return tx.tree.append(session, outcome_draft(call, entry.id, outcome), after=leaf)

@@ -10,24 +10,27 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.base import Adapter
+from agent.activity import Activity
 from agent.journal import Alongside, Journal
 from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
-from agent.model import RETRIED, Model, ModelError, ModelErrorKind, Reply, ToolCall
-from agent.subagent import Finished, Subagents
-from agent.tail import calls_of, tool_message
+from agent.model import RETRIED, Model, ModelError, ModelErrorKind, Reply
 from gateway.access import Access
 from gateway.config import SessionConfig
 from gateway.inbound import append_message, author_of, link_message, message_draft
 from gateway.lanes import Lanes
+from gateway.listing import progress_text
 from gateway.parcels import Composer
 from gateway.paths import Paths
+from gateway.progress import progress
 from gateway.questions import Questions
-from gateway.settle import has_result, settle_running, settle_waiting
+from gateway.results import Results
+from gateway.settle import settle_late, settle_running, settle_waiting
 from gateway.typing import typing
 from storage.boxes import InboxRow, Parcel
 from storage.delegations import Delegation
 from storage.entries import Draft, Entry, Kind, record
 from storage.errors import EpochLost, StoreUnavailable
+from storage.ledger import LedgerLine
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -42,12 +45,19 @@ class Turn:
     """Grows when talk is steered in."""
     left: bool
     """There was more in the session than this turn answers."""
+    asked_by: str = ""
+    """Where it is about a delegation: identity of who asked for that."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
 
     @property
     def address(self) -> str:
         return self.rows[-1].address
+
+    @property
+    def person(self) -> str:
+        """Identity of who asked."""
+        return author_of(self.rows[-1]) or self.asked_by
 
     @property
     def row_ids(self) -> list[int]:
@@ -64,14 +74,16 @@ class Turn:
 class Turns:
     store: Store
     model: Model
-    parent: Callable[[], Agent]
-    """Makes the parent agent of one turn."""
-    subagents: Subagents
+    parent: Callable[[int], Agent]
+    """Makes the parent agent for one turn of a session."""
+    results: Results
     questions: Questions
     composer: Composer
     access: Access
     config: SessionConfig
     adapters: Mapping[str, Adapter]
+    active: Mapping[int, Activity]
+    """The children that run now."""
     lanes: Lanes = field(init=False)
     _busy: dict[int, Turn] = field(default_factory=dict, init=False)
     _paths: Paths = field(default_factory=Paths, init=False)
@@ -90,6 +102,9 @@ class Turns:
     async def stop(self, session: int) -> bool:
         """End the running turn and withdraw what waits for people; False where nothing was."""
         running = await self.lanes.stop(session)
+        for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
+            if row.background:
+                await self.lanes.stop(row.root)
         stopped = await self.store.run(partial(self._stop, session=session))
         return running or stopped
 
@@ -97,7 +112,7 @@ class Turns:
         """End the running turn without an answer; what waits for people goes on waiting, and what
         they decided is carried out."""
         await self.lanes.stop(session)
-        await self.store.run(partial(self._stop, session=session, withdraw=False))
+        await self.store.run(partial(self._stop, session=session, everything=False))
         self.lanes.wake(session)
 
     async def advance(self, session: int) -> None:
@@ -107,8 +122,17 @@ class Turns:
             return
         self._busy[session] = turn
         try:
-            async with typing(self.adapters, turn.address):
-                await self._answer(turn)
+            delegation = await self.results.delegation(turn.rows[0])
+            turn.asked_by = delegation.person if delegation is not None else ""
+            if delegation is not None and delegation.root == session != delegation.session:
+                await self._work_in_background(turn, delegation)
+            else:
+                describe = partial(self._describe_children, session)
+                async with (
+                    typing(self.adapters, turn.address),
+                    progress(self.adapters, turn.address, describe),
+                ):
+                    await self._answer(turn)
         except EpochLost:
             log.info("session %s is held by a newer turn", session)
             return
@@ -117,6 +141,10 @@ class Turns:
             self._paths.keep(session, turn.journal.path)
         if turn.left:  # What came since has woken the lane itself.
             self.lanes.wake(session)
+
+    async def _describe_children(self, session: int) -> str:
+        now, rows = await self.store.read(lambda tx: (tx.now, tx.delegations.unfinished(session)))
+        return progress_text(rows, self.active, now)
 
     def _interrupts(self, turn: Turn, author: str, *, private: bool) -> bool:
         """Talk interrupts a turn of talk: its author's, or, from an owner, anybody's. Work that a
@@ -128,20 +156,30 @@ class Turns:
     def _may_join(self, row: InboxRow, author: str) -> bool:
         return author == author_of(row) or self.access.is_owner(author)
 
-    def _stop(self, tx: Transaction, session: int, withdraw: bool = True) -> bool:
-        rows = [row for row in tx.inbox.unfinished(session) if withdraw or row.kind == "message"]
+    def _stop(self, tx: Transaction, session: int, everything: bool = True) -> bool:
+        """Put the books right after a turn was cut; with `everything`, also end what waits for
+        people or runs in the background."""
+        rows = [row for row in tx.inbox.unfinished(session) if everything or row.kind == "message"]
         held = tx.tree.claim(session)
         path = list(tx.tree.context_path(held.leaf))
         settle_running(tx, session, path)
-        withdrawn = 0
-        if withdraw:
-            withdrawn = self.questions.withdraw(tx, session)
-            settle_waiting(tx, session, path)
+        ended = self._end_all(tx, session, path) if everything else 0
         if rows:
             after = path[-1].id if path else None
             tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
             tx.inbox.finish([row.id for row in rows])
-        return bool(rows or withdrawn)
+        return bool(rows or ended)
+
+    def _end_all(self, tx: Transaction, session: int, path: list[Entry]) -> int:
+        unfinished = tx.delegations.unfinished(session)
+        for root in {session, *(row.root for row in unfinished)}:
+            self.questions.withdraw_all(tx, root)
+        for row in unfinished:
+            if row.background:
+                tx.inbox.finish([waiting.id for waiting in tx.inbox.unfinished(row.root)])
+        settle_waiting(tx, session, path)
+        settle_late(tx, session, path)
+        return len(unfinished)
 
     async def _begin(self, session: int) -> Turn | None:
         known = self._paths.get(session)
@@ -181,13 +219,15 @@ class Turns:
 
     async def _answer(self, turn: Turn) -> None:
         try:
-            await self._append_decided(turn)
+            await self._carry_on(turn)
+            agent = self.parent(turn.journal.session)
             loop = Loop(
                 self.model,
-                self.parent(),
+                agent,
                 turn.journal,
                 address=turn.address,
-                on_reply=partial(self._on_reply, turn),
+                person=turn.person,
+                on_reply=partial(self._on_reply, turn, agent.spec.model),
                 before_model=partial(self._steer, turn) if self.config.busy == "steer" else None,
             )
             match await loop.run():
@@ -199,8 +239,7 @@ class Turns:
                         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
         except ModelError as error:
             log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
-            text = f"⚠️ The model could not answer: {error}. {_advice(error.kind)}"
-            await self._fail(turn, text, str(error))
+            await self._fail(turn, _explain(error), str(error))
         except (EpochLost, StoreUnavailable):
             raise
         except Exception as error:
@@ -209,27 +248,31 @@ class Turns:
             text = "⚠️ Something went wrong in the bot. Its log says what; please try again."
             await self._fail(turn, text, repr(error))
 
-    async def _append_decided(self, turn: Turn) -> None:
-        """Carry on what people decided; the results go to the session's leaf."""
+    async def _carry_on(self, turn: Turn) -> None:
+        """Take in the results that this turn is about."""
         for row in turn.rows:
-            if row.kind != "resume":
-                continue
-            delegation, caller = await self.store.read(partial(_decided, row=row))
-            performed = await self.subagents.perform(delegation)
-            call = _call(caller, delegation.call_id)
-            if isinstance(performed, Finished) and not has_result(turn.journal.path, caller, call):
-                body = tool_message(call, caller.id, performed.result)
-                await turn.journal.append(Draft(Kind.MESSAGE, body, call.name))
+            delegation = await self.results.delegation(row)
+            if delegation is not None:
+                await self.results.carry_on(turn.journal, row, delegation)
 
-    def _on_reply(self, turn: Turn, reply: Reply) -> Alongside:
+    async def _work_in_background(self, turn: Turn, delegation: Delegation) -> None:
+        if await self.results.work_in_background(delegation):
+            self.lanes.wake(delegation.session)
+        await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+
+    def _on_reply(self, turn: Turn, model: str, reply: Reply) -> Alongside:
         """What the model says goes out in the transaction that stores it; the last word ends the
         turn there too."""
         said = bool(reply.content.strip())
         parcels = self._compose(turn, reply.content) if said else []
         last = turn.answered = not reply.tool_calls
         rows = turn.row_ids
+        session = turn.journal.session
+        answered_by = reply.model or model
+        line = LedgerLine("parent", answered_by, reply.usage, session, turn.address, turn.person)
 
         def alongside(tx: Transaction, entry: Entry) -> None:
+            tx.ledger.add(line)
             for parcel in parcels:
                 tx.outbox.enqueue(replace(parcel, entry=entry.id))
             if last:
@@ -263,21 +306,15 @@ class Turns:
         await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
 
 
-def _advice(kind: ModelErrorKind) -> str:
-    """What people can do when a model failed."""
-    if kind is ModelErrorKind.CONTEXT_LENGTH:
-        return "This conversation is too long for it: /new begins another."
-    if kind in RETRIED:
-        return "Please try again later."
-    return "Trying again will not help: tell the bot's owner."
-
-
-def _decided(tx: Transaction, row: InboxRow) -> tuple[Delegation, Entry]:
-    """The delegation that a decided question belongs to, and the entry that called for it."""
-    question = tx.questions.get(row.payload["question"])
-    delegation = tx.delegations.get(question.subject["delegation"])
-    return delegation, tx.tree.entry(delegation.call_entry)
-
-
-def _call(caller: Entry, call_id: str) -> ToolCall:
-    return next(call for call in calls_of(caller) if call.id == call_id)
+def _explain(error: ModelError) -> str:
+    """What people are told where a model could not be asked, and what they can do."""
+    match error.kind:
+        case ModelErrorKind.BUDGET:
+            return f"⚠️ {error}"
+        case ModelErrorKind.CONTEXT_LENGTH:
+            advice = "This conversation is too long for it: /new begins another."
+        case kind if kind in RETRIED:
+            advice = "Please try again later."
+        case _:
+            advice = "Trying again will not help: tell the bot's owner."
+    return f"⚠️ The model could not answer: {error}. {advice}"

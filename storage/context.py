@@ -60,6 +60,19 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
     return messages
 
 
+def without_replay(messages: Iterable[Json]) -> list[Json]:
+    """Messages of a context for another model than it was made for: without what only the first
+    one understands."""
+    return [_without_replay(message) for message in messages]
+
+
+def _without_replay(message: Json) -> Json:
+    kept = {key: value for key, value in message.items() if key not in _REPLAYED_KEYS}
+    if calls := kept.get("tool_calls"):
+        kept["tool_calls"] = [_without_replay(call) for call in calls]
+    return kept
+
+
 @dataclass(slots=True)
 class _Group:
     """An assistant message with calls, and what belongs to it: it is open for tool entries, and

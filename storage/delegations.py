@@ -18,6 +18,13 @@ class Delegation:
     """Position of the task in its call, from 0."""
     journal: int
     """The subagent session that holds its events."""
+    root: int
+    """The session whose lane carries it on: the chat's, or, in the background, its own journal."""
+    top: int | None
+    """The delegation that the outermost parent made, where this is one of a child's; else None."""
+    background: bool
+    person: str
+    """Identity of whose turn delegated."""
     address: str
     """The conversation that asked, and that gets the answer."""
     goal: str
@@ -40,6 +47,10 @@ class DelegationDraft:
     call_entry: int
     index: int
     journal: int
+    root: int
     address: str
     goal: str
     model: str
+    person: str = ""
+    top: int | None = None
+    background: bool = False

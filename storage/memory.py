@@ -14,6 +14,7 @@ from storage.errors import StoreError, StoreUnavailable
 from storage.memory_boxes import BoxTables, MemoryInbox, MemoryOutbox
 from storage.memory_delegations import MemoryDelegations
 from storage.memory_directory import DirectoryTables, MemoryDirectory
+from storage.memory_ledger import Booked, MemoryLedger
 from storage.memory_questions import MemoryQuestions, QuestionTables
 from storage.memory_rows import Table, Undo, undo
 from storage.memory_tree import MemoryTree, TreeTables
@@ -29,6 +30,7 @@ class _Tables:
         self.questions = QuestionTables(journal)
         self.delegations: Table[int, Delegation] = Table(journal, "delegation")
         self.directory = DirectoryTables(journal)
+        self.ledger: Table[int, Booked] = Table(journal, "ledger line")
 
 
 class MemoryTransaction:
@@ -40,6 +42,7 @@ class MemoryTransaction:
         self.questions = MemoryQuestions(tables.questions, tables.tree, tables.boxes, now)
         self.delegations = MemoryDelegations(tables.delegations, tables.tree, now)
         self.directory = MemoryDirectory(tables.directory, tables.tree, now)
+        self.ledger = MemoryLedger(tables.ledger, tables.tree, now)
 
 
 class MemoryStore:

@@ -5,6 +5,7 @@ because what SQL must look at has a column of its own.
 """
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Double,
     ForeignKey,
@@ -175,6 +176,10 @@ delegations = Table(
     Column("call_entry", ID, ForeignKey("entries.id"), nullable=False, index=True),
     Column("task_index", Integer, nullable=False),
     Column("journal", ID, ForeignKey("sessions.id"), nullable=False),
+    Column("root", ID, ForeignKey("sessions.id"), nullable=False),
+    Column("top", ID, ForeignKey("delegations.id")),
+    Column("background", Boolean, nullable=False),
+    Column("person", String, nullable=False),
     Column("address", String, nullable=False),
     Column("goal", Text, nullable=False),
     Column("state", String, nullable=False),
@@ -188,6 +193,25 @@ delegations = Table(
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
 )
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("time", Double, nullable=False, index=True),
+    Column("day", String, nullable=False),
+    Column("tier", String, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("calls", Integer, nullable=False),
+    Column("cost", Double),
+    Column("session", ID, ForeignKey("sessions.id"), nullable=False),
+    Column("address", String, nullable=False),
+    Column("person", String, nullable=False),
+    Column("delegation", ID, ForeignKey("delegations.id"), index=True),
+)
+Index("ledger_address", ledger.c.address, ledger.c.time)
 
 people = Table(
     "people",

@@ -17,6 +17,7 @@ from storage.schema import HEAD
 from storage.sql_boxes import SqlInbox, SqlOutbox
 from storage.sql_delegations import SqlDelegations
 from storage.sql_directory import SqlDirectory
+from storage.sql_ledger import SqlLedger
 from storage.sql_questions import SqlQuestions
 from storage.sql_tree import SqlTree
 from storage.sql_writer import Writer
@@ -35,6 +36,7 @@ class SqlTransaction:
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
+        self.ledger = SqlLedger(connection, now)
 
 
 class SqlStore:

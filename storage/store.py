@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, Parcel
 from storage.delegations import Delegation, DelegationDraft
 from storage.entries import Draft, Entry, Json, Session, SessionDraft, Usage
+from storage.ledger import LedgerGroup, LedgerLine, Spending
 from storage.questions import (
     ButtonRow,
     Choice,
@@ -181,6 +182,28 @@ class Delegations(Protocol):
         ...
 
 
+class Ledger(Protocol):
+    """What model calls used, and for whom. Lines are only ever added."""
+
+    def add(self, line: LedgerLine) -> None: ...
+
+    def by_tier(self, delegation: int) -> dict[str, Usage]:
+        """What each tier used in one delegation."""
+        ...
+
+    def total(
+        self, *, since: float, address: str | None = None, person: str | None = None
+    ) -> Spending:
+        """Since a time in Unix seconds: of one conversation or person, or of all."""
+        ...
+
+    def grouped(
+        self, by: LedgerGroup, *, since: float, address: str | None = None
+    ) -> list[tuple[str, Spending]]:
+        """The same in groups, the dearest first."""
+        ...
+
+
 class Directory(Protocol):
     """Which conversation is in which session, who is who, what was done by whom."""
 
@@ -226,6 +249,8 @@ class Transaction(Protocol):
     def delegations(self) -> Delegations: ...
     @property
     def directory(self) -> Directory: ...
+    @property
+    def ledger(self) -> Ledger: ...
     @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""

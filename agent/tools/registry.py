@@ -33,11 +33,15 @@ class Call:
     may repeat."""
     address: str
     """The conversation whose turn this is."""
+    person: str
+    """Identity of who asked for it, "" where nobody did."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
     text: str
+    final: tuple[int, ...] = ()
+    """Delegations whose result this is; those of the call that wait are not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ def validate(model: type[B], arguments: Mapping[str, Any]) -> B:
 
 
 async def run_call(
-    tools: Tools, call: ToolCall, *, session: int, entry: int, address: str
+    tools: Tools, call: ToolCall, *, session: int, entry: int, address: str, person: str
 ) -> Outcome:
     """Run one call of a model. Every fault of the call is its result, never an exception."""
     tool = tools.get(call.name)
@@ -130,6 +134,6 @@ async def run_call(
         return Done(f"Error: there is no tool named {call.name!r}. Tools: {known}.")
     try:
         arguments = parse_arguments(call.arguments)
-        return await tool.run(Call(call.id, arguments, session, entry, address))
+        return await tool.run(Call(call.id, arguments, session, entry, address, person))
     except ToolError as error:
         return Done(f"Error: {error}")

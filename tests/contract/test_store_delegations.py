@@ -19,6 +19,7 @@ async def delegate(
         call_entry=call_entry,
         index=index,
         journal=journal.id,
+        root=session,
         address="telegram:1",
         goal="look",
         model="cheap",
@@ -42,6 +43,10 @@ async def test_a_new_delegation_runs_with_the_worker(store: Store, clock: Clock)
         call_entry=entry,
         index=2,
         journal=delegation.journal,
+        root=session,
+        top=None,
+        background=False,
+        person="",
         address="telegram:1",
         goal="look",
         state="running",
@@ -134,7 +139,7 @@ async def test_delegations_refer_only_to_what_is_there(store: Store) -> None:
     session, entry = await calling(store)
 
     def draft(session: int, entry: int, journal: int) -> DelegationDraft:
-        return DelegationDraft(session, "c", entry, 0, journal, "telegram:1", "goal", "m")
+        return DelegationDraft(session, "c", entry, 0, journal, session, "telegram:1", "goal", "m")
 
     for work in (
         lambda t: t.delegations.get(99),

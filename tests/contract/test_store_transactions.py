@@ -35,7 +35,7 @@ def _write_everything(t: Transaction, session: int) -> None:
     t.questions.add_button("token", post, question.choices[0])
     t.delegations.update(1, state="completed", usage=Usage(1, 1, 1, 1.0))
     t.delegations.create(
-        DelegationDraft(session, "c", entry.id, 0, session, "telegram:1", "goal", "m")
+        DelegationDraft(session, "c", entry.id, 0, session, session, "telegram:1", "goal", "m")
     )
     t.directory.bind("telegram:1", session)
     t.directory.bind("telegram:2", session)
@@ -79,7 +79,9 @@ async def _some_rows(store: Store) -> int:
             QuestionDraft("escalation", "?", (Choice("a", "A"),), session.id, "telegram:1", {})
         )
         t.delegations.create(
-            DelegationDraft(session.id, "c", entry.id, 0, session.id, "telegram:1", "goal", "m")
+            DelegationDraft(
+                session.id, "c", entry.id, 0, session.id, session.id, "telegram:1", "goal", "m"
+            )
         )
         t.directory.greet("telegram:1", "name")
         t.directory.set_fact("known", 1)

@@ -141,7 +141,8 @@ async def test_a_malformed_table_is_a_tool_error_and_the_turn_goes_on(
         ({"model": "no-such"}, "no-such"),
         ({"toolsets": ["rocket"]}, "rocket"),
         ({"max_iterations": 0}, "max_iterations"),
-        ({"acceptance_criteria": "x"}, "acceptance_criteria"),
+        ({"colour": "red"}, "colour"),
+        ({"tasks": [{"goal": "x"}]}, "not both"),
     ],
 )
 async def test_bad_arguments_are_a_tool_error(

@@ -32,7 +32,7 @@ async def asks(g: TelegramGateway, **more: int) -> Json:
 async def test_the_menu_and_the_help_name_the_same_commands(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, RULES) as g:
         menu = [command["command"] for command in g.telegram.methods.commands]
-        assert menu == ["new", "stop", "questions", "agents", "tasks", "help"]
+        assert menu == ["new", "stop", "questions", "agents", "tasks", "usage", "help"]
         g.say("/start")
         shown = await g.hears("I am a bot")
         assert all(f"/{name} · " in shown["text"] for name in menu)

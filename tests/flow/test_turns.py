@@ -1,6 +1,7 @@
 """Messages in, answers out: the whole gateway, without a platform."""
 
 import asyncio
+from typing import Any
 
 from adapters.base import Outgoing, Post, Refused, Throttled, Typing, Unavailable, Unreachable
 from adapters.recording import RecordingAdapter
@@ -72,7 +73,7 @@ async def test_fifty_chats_are_answered_side_by_side(store: Store) -> None:
 
 
 async def test_talk_during_a_turn_interrupts_it_and_both_are_answered(store: Store) -> None:
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"last": "slow"}, "reply": {"text": "never said", "delay": 60}},
         {"reply": {"text": "answer to {last}"}},
     ]
@@ -87,7 +88,7 @@ async def test_talk_during_a_turn_interrupts_it_and_both_are_answered(store: Sto
 
 
 async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"last": "slow"}, "reply": {"text": "slow answer", "delay": 0.5}},
         {"reply": {"text": "answer to {last}"}},
     ]
@@ -101,7 +102,7 @@ async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
 
 async def test_steered_talk_reaches_the_running_turn(store: Store) -> None:
     think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}], "delay": 0.4}
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"last": "begin"}, "reply": think},
         {"reply": {"text": "answer to {last}"}},
     ]
@@ -154,7 +155,7 @@ async def test_a_stranger_in_a_group_hears_nothing(store: Store) -> None:
 
 
 async def test_a_model_that_fails_is_said_and_the_next_message_works(store: Store) -> None:
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"last": "first"}, "times": 1, "reply": {"error": "auth", "text": "bad key"}},
         {"reply": {"text": "fine"}},
     ]
@@ -187,7 +188,7 @@ async def test_bad_tool_calls_are_told_to_the_model_and_the_turn_goes_on(store: 
         {"name": "think", "arguments": "[1]"},
         {"name": "think", "arguments": {"thought": 5}},
     ]
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"turn": 0}, "reply": {"tool_calls": calls}},
         {"reply": {"text": "I see"}},
     ]
@@ -201,7 +202,7 @@ async def test_bad_tool_calls_are_told_to_the_model_and_the_turn_goes_on(store: 
 
 async def test_text_beside_tool_calls_is_shown_too(store: Store) -> None:
     call = {"name": "think", "arguments": {"thought": "hm"}}
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"when": {"turn": 0}, "reply": {"text": "Let me see.", "tool_calls": [call]}},
         {"reply": {"text": "Done."}},
     ]

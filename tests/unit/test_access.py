@@ -70,7 +70,7 @@ def test_a_level_takes_nobody_s_right_away() -> None:
 
 def test_a_level_decides_once_it_was_reached() -> None:
     rules = access(
-        levels=(Level(approvers=("telegram:1",)), Level(approvers=("telegram:2",), after="1m"))
+        levels=(Level(approvers=("telegram:1",)), Level(approvers=("telegram:2",), after=60.0))
     )
     first, second = replace(OPEN, level=1), replace(OPEN, level=2)
     assert rules.may_decide("telegram:1", first)

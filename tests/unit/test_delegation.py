@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.delegation import State, advance, begin, choices, fold
+from agent.delegation import State, advance, begin, fold
 from agent.delegation_events import (
     Answered,
     Asked,
@@ -140,7 +140,7 @@ def test_a_wrong_outcome_is_corrected_once_then_takes_the_default(wrong: Event) 
     corrected = after(started(), wrong)
     assert isinstance(corrected.step, RunWorker)
     assert corrected.step.attempt == 1
-    assert corrected.step.correction
+    assert len(corrected.step.told) == 1
     assert isinstance(after(corrected, wrong).step, RunOverseer)
     right = reported(1, "ok", checks=CHECKS)
     assert finished(after(corrected, right)).branch == "ok"
@@ -185,7 +185,7 @@ def test_the_choices_are_reports_then_proposals_then_try_again_then_stop() -> No
     state = after(started(), reported(1, "broken"), request)
     assert isinstance(state.step, AskHuman)
     assert state.step.text == "What now?"
-    assert [choice.label for choice in choices(state)] == [
+    assert [choice.label for choice in state.step.choices] == [
         "ok: Page loads successfully",
         "Page requires authentication",
         "Use the mirror",

@@ -36,7 +36,9 @@ class Bench:
 
     async def call_in(self, session: int, name: str, arguments: Mapping[str, object]) -> str:
         call = ToolCall("c1", name, json.dumps(dict(arguments)))
-        outcome = await run_call(self.tools, call, session=session, entry=7, address="terminal:1")
+        outcome = await run_call(
+            self.tools, call, session=session, entry=7, address="terminal:1", person=""
+        )
         assert isinstance(outcome, Done)
         return outcome.text
 

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy import Column, Double, ForeignKey, Integer, String, Text
+from sqlalchemy import Boolean, Column, Double, ForeignKey, Integer, String, Text
 
 from storage.dialect import ID, append_only
 
@@ -17,6 +17,7 @@ def upgrade() -> None:
     _create_boxes()
     _create_questions()
     _create_delegations()
+    _create_ledger()
     _create_directory()
     for statement in append_only("entries"):
         op.execute(statement)
@@ -149,6 +150,10 @@ def _create_delegations() -> None:
         Column("call_entry", ID, ForeignKey("entries.id"), nullable=False, index=True),
         Column("task_index", Integer, nullable=False),
         Column("journal", ID, ForeignKey("sessions.id"), nullable=False),
+        Column("root", ID, ForeignKey("sessions.id"), nullable=False),
+        Column("top", ID, ForeignKey("delegations.id")),
+        Column("background", Boolean, nullable=False),
+        Column("person", String, nullable=False),
         Column("address", String, nullable=False),
         Column("goal", Text, nullable=False),
         Column("state", String, nullable=False),
@@ -162,6 +167,26 @@ def _create_delegations() -> None:
         Column("created", Double, nullable=False),
         Column("updated", Double, nullable=False),
     )
+
+
+def _create_ledger() -> None:
+    op.create_table(
+        "ledger",
+        Column("id", ID, primary_key=True),
+        Column("time", Double, nullable=False, index=True),
+        Column("day", String, nullable=False),
+        Column("tier", String, nullable=False),
+        Column("model", Text, nullable=False),
+        Column("input_tokens", Integer, nullable=False),
+        Column("output_tokens", Integer, nullable=False),
+        Column("calls", Integer, nullable=False),
+        Column("cost", Double),
+        Column("session", ID, ForeignKey("sessions.id"), nullable=False),
+        Column("address", String, nullable=False),
+        Column("person", String, nullable=False),
+        Column("delegation", ID, ForeignKey("delegations.id"), index=True),
+    )
+    op.create_index("ledger_address", "ledger", ["address", "time"])
 
 
 def _create_directory() -> None:

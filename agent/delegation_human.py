@@ -1,0 +1,63 @@
+"""What a person may choose where a delegation asks one, and the outcome that a choice is."""
+
+from collections.abc import Sequence
+
+from agent.delegation_events import Delta, Finish
+from agent.table import SINGLE_BRANCH, Branch, BranchTable, Condition, report_branches
+from agent.template import render
+from storage.questions import Choice
+
+RETRY = Choice("retry", "Try again")
+STOP = Choice("stop", "Stop", "danger")
+MOST_CHOICES = 25
+"""As many buttons as every platform shows."""
+LONGEST_LABEL = 200
+
+
+def choices(table: BranchTable | None, options: Sequence[str]) -> tuple[Choice, ...]:
+    """Buttons, in order: the table's reports, the overseer's proposals, Try again, Stop. Of a table
+    with very many reports, the first."""
+    reports = report_branches(table) if table is not None else ()
+    proposed = tuple(Choice(f"option:{i}", text) for i, text in enumerate(options))
+    last = (*proposed, RETRY, STOP)
+    shown = reports[: MOST_CHOICES - len(last)]
+    return (*(_report_choice(condition, branch) for condition, branch in shown), *last)
+
+
+def _report_choice(condition: Condition, branch: Branch) -> Choice:
+    named = "" if branch.name == SINGLE_BRANCH else f"{branch.name}: "
+    label = f"{named}{condition.description}"
+    if len(label) > LONGEST_LABEL:
+        label = f"{label[: LONGEST_LABEL - 1]}…"
+    return Choice(f"report:{condition.number}:{branch.name}", label, "primary")
+
+
+def chosen_report(
+    table: BranchTable, goal: str, delta: Delta | None, choice: str, name: str
+) -> Finish:
+    """The outcome where `name` chose a report; `choice` is "NUMBER:BRANCH"."""
+    number, _, branch_name = choice.partition(":")
+    condition, branch = next(
+        (c, b)
+        for c, b in report_branches(table)
+        if c.number == int(number) and b.name == branch_name
+    )
+    delta = delta or Delta("", "", "")
+    fields = {
+        "observed_state": delta.observed,
+        "evidence": delta.evidence,
+        "goal": goal,
+        "branch": branch.name,
+        "condition": condition.description,
+    }
+    chosen = f"{name} decided: {branch.name} ({condition.description})."
+    report = render(branch.action.format, fields) if branch.action.format else delta.observed
+    return Finish(
+        "completed",
+        f"{chosen} {report}".strip(),
+        "decided",
+        resolved_by="human",
+        condition=condition.description,
+        branch=branch.name,
+        evidence=delta.evidence or None,
+    )

@@ -1,0 +1,64 @@
+"""What the workers of a delegation did, read from their sessions."""
+
+from collections.abc import Iterator
+
+from agent.errors import ToolError
+from agent.handoff import normalized
+from agent.tail import calls_of
+from agent.tools.registry import parse_arguments
+from storage.entries import Entry, Kind
+from storage.store import Transaction
+
+Path = tuple[Entry, ...]
+
+TOUCHES = {"read_file": "read", "write_file": "wrote"}
+"""Tool → what it does to the file it names."""
+
+
+def worker_paths(tx: Transaction, journal: int) -> list[Path]:
+    """The transcripts of a delegation's workers, oldest first."""
+    runs = tx.tree.children(journal)
+    return [tx.tree.path(run.leaf) for run in runs if run.title.startswith("worker")]
+
+
+def tool_calls_text(path: Path) -> str:
+    """What a worker's tools were called with and gave back."""
+    return "\n\n".join(
+        f"{name}({arguments})\n{result}" for name, arguments, result in _finished_calls(path)
+    )
+
+
+def files_touched(tx: Transaction, journal: int) -> dict[str, str]:
+    """Path → "read" or "wrote", of everything that workers read or wrote successfully."""
+    touched: dict[str, str] = {}
+    for path in worker_paths(tx, journal):
+        for name, arguments, result in _finished_calls(path):
+            if name in TOUCHES and not result.startswith("Error: "):
+                file = _file(arguments)
+                if file and touched.get(file) != "wrote":
+                    touched[file] = TOUCHES[name]
+    return touched
+
+
+def _finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(name, arguments, result) of each call that has a result and was not handed over."""
+    calls = {
+        (entry.id, call.id): call
+        for entry in path
+        if entry.kind is Kind.MESSAGE and not entry.body.get("handed")
+        for call in calls_of(entry)
+    }
+    for entry in path:
+        if entry.kind is not Kind.MESSAGE or entry.body["role"] != "tool":
+            continue
+        call = calls.get((entry.body.get("call_entry", 0), entry.body["tool_call_id"]))
+        if call is not None:
+            yield call.name, call.arguments, str(entry.body["content"])
+
+
+def _file(arguments: str) -> str:
+    try:
+        return normalized(str(parse_arguments(arguments).get("path", "")))
+    except ToolError:
+        # Its result says so; no file was touched.
+        return ""

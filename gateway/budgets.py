@@ -1,0 +1,152 @@
+"""Budgets: no model call is made that could cost more than is left of a day's money.
+
+What a call may cost is set aside before it is made; what it did cost takes that place afterwards.
+Days are in UTC. An answer longer than OUTPUT_RESERVED can still cost more than was set aside.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.measure import BYTES_PER_TOKEN, size
+from agent.model import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
+from gateway.config import BudgetsConfig
+from gateway.listing import age
+from gateway.usage import DAY, dollars, midnight
+from storage.store import Store, Transaction
+
+OUTPUT_RESERVED = 4096
+"""Tokens of output that are set aside for each call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pot:
+    """One budget of one conversation, one person, or all together."""
+
+    title: str
+    limit: float
+    address: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """Money for a call that runs now."""
+
+    day: float
+    """When its day began, in Unix seconds."""
+    pots: tuple[Pot, ...]
+    amount: float
+
+
+class Budgets:
+    """Counts for all models of this process.
+
+    What was spent is what the ledger says. Where this process counted more, that counts: a call is
+    paid for a moment before it is booked.
+    """
+
+    def __init__(self, store: Store, limits: BudgetsConfig) -> None:
+        self._store = store
+        self._limits = limits
+        self._day = 0.0
+        self._spent: dict[Pot, float] = {}
+        """Of the day."""
+        self._running: set[Reservation] = set()
+
+    async def reserve(self, request: Request) -> Reservation:
+        """Set aside what a call may cost. ModelError of the kind BUDGET where too little is left.
+
+        For a model whose price is not known nothing can be set aside: it is called until the
+        budget is spent.
+        """
+        pots = tuple(self._pots(request.purpose))
+        if not pots:
+            return Reservation(self._day, (), 0.0)
+        now, booked = await self._store.read(lambda tx: _booked(tx, pots))
+        # From here to the end nothing is awaited: no other call can take the same money.
+        if midnight(now) > self._day:
+            self._day = midnight(now)
+            self._spent.clear()
+        cost = estimate(request)
+        for pot in pots:
+            if midnight(now) == self._day:  # else it was read before another call saw midnight
+                self._spent[pot] = max(self._spent.get(pot, 0.0), booked[pot])
+            self._check(pot, cost, now)
+        reservation = Reservation(self._day, pots, cost or 0.0)
+        self._running.add(reservation)
+        return reservation
+
+    def settle(self, reservation: Reservation, cost: float) -> None:
+        """The call is over. One that failed or was cut counts as free, as in the ledger."""
+        self._running.discard(reservation)
+        if reservation.day == self._day:
+            for pot in reservation.pots:
+                self._spent[pot] = self._spent.get(pot, 0.0) + cost
+
+    def _pots(self, purpose: Purpose) -> Iterator[Pot]:
+        """Every budget that a call draws on."""
+        limits = self._limits
+        if limits.conversation_day is not None and purpose.address:
+            yield Pot("of this conversation", limits.conversation_day, address=purpose.address)
+        if limits.person_day is not None and purpose.person:
+            yield Pot(f"of {purpose.person}", limits.person_day, person=purpose.person)
+        if limits.day is not None:
+            yield Pot("of all conversations together", limits.day)
+
+    def _check(self, pot: Pot, cost: float | None, now: float) -> None:
+        spent = self._spent.get(pot, 0.0)
+        aside = sum(held.amount for held in self._running if pot in held.pots)
+        left = pot.limit - spent - aside
+        if left > 0 if cost is None else cost <= max(left, 0.0):
+            return
+        may_cost = f"the next call may cost {dollars(cost)}" if cost else ""
+        if cost is not None and cost > pot.limit:
+            text = (
+                f"The budget {pot.title} for a day is too small for a single call: "
+                f"{dollars(pot.limit)}, and {may_cost}. Tell the bot's owner."
+            )
+            raise ModelError(ModelErrorKind.BUDGET, text)
+        running = f"{dollars(aside)} set aside for calls that run now" if aside else ""
+        facts = [f"{dollars(spent)} of {dollars(pot.limit)} spent", running, may_cost]
+        raise ModelError(
+            ModelErrorKind.BUDGET,
+            f"The budget {pot.title} for today is used up: {', '.join(filter(None, facts))}. "
+            f"It opens again at 00:00 UTC, in {age(midnight(now) + DAY - now)}.",
+        )
+
+
+class Budgeted:
+    """A model that is called only while there is money for it."""
+
+    def __init__(self, model: Model, budgets: Budgets) -> None:
+        self._model = model
+        self._budgets = budgets
+
+    async def complete(self, request: Request) -> Reply:
+        reservation = await self._budgets.reserve(request)
+        cost = 0.0
+        try:
+            reply = await self._model.complete(request)
+            cost = reply.usage.cost or 0.0
+            return reply
+        finally:
+            self._budgets.settle(reservation, cost)
+
+
+def estimate(request: Request) -> float | None:
+    """Dollars a call may cost: all that is sent, and OUTPUT_RESERVED tokens of answer. None where
+    the model has no configured price."""
+    if price(request.spec, 0, 0) is None:
+        return None
+    sent = json.dumps([list(request.messages), list(request.tools)], ensure_ascii=False)
+    return price(request.spec, size(sent) // BYTES_PER_TOKEN + 1, OUTPUT_RESERVED)
+
+
+def _booked(tx: Transaction, pots: tuple[Pot, ...]) -> tuple[float, dict[Pot, float]]:
+    """The store's time, and what the ledger has for each of the pots since midnight."""
+    since = midnight(tx.now)
+    return tx.now, {
+        pot: tx.ledger.total(since=since, address=pot.address, person=pot.person).cost
+        for pot in pots
+    }

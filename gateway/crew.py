@@ -1,0 +1,124 @@
+"""Who works here: the parent agent and its children, with their models, tools and what they are
+handed."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from agent.activity import Activity
+from agent.delegation_events import Task
+from agent.handoff import Hydrated, Read, cache, hydrate, parse_handoff, reader
+from agent.handoff_auto import automatic
+from agent.handoff_fit import budget, prune
+from agent.loop import Agent
+from agent.models import RANKS, Models
+from agent.plan import Caller, HandOverRequest, Limits, Planner
+from agent.prompts import PARENT
+from agent.subagent import Subagents
+from agent.tools.delegate import DelegateTool
+from agent.tools.file import file_tools
+from agent.tools.registry import Call, Tool, Tools, toolbox
+from agent.tools.think import ThinkTool
+from agent.workspace import FileState, Workspace, resolve_template
+from gateway.config import Config
+from storage.delegations import Delegation
+from storage.store import Store
+
+FILE = "file"
+
+
+@dataclass
+class Crew:
+    config: Config
+    store: Store
+    models: Models
+    subagents: Subagents = field(init=False)
+    """Set once both are made: children are given tools by the crew, and delegate through it."""
+
+    def parent(self, session: int) -> Agent:
+        """The agent that people talk to, for one turn of a session."""
+        toolsets = frozenset(self.config.tools.toolsets)
+        files = file_tools(self._workspace) if FILE in toolsets else ()
+        caller = Caller(RANKS["parent"], 0, toolsets)
+        return Agent(
+            tier="parent",
+            spec=self.models.tier("parent"),
+            system=PARENT,
+            tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
+            max_iterations=self.config.session.max_iterations,
+        )
+
+    def child_tools(self, delegation: Delegation, task: Task, activity: Activity) -> Tools:
+        """What a worker may use: its toolsets, and, as an orchestrator, children of its own."""
+        tools: list[Tool] = [ThinkTool()]
+        if FILE in task.toolsets:
+            tools += self._child_files(task, activity)
+        if task.role == "orchestrator":
+            spec = self.models.find(task.worker) or self.models.tier("worker")
+            toolsets = frozenset(task.toolsets)
+            caller = Caller(self.models.rank(spec), task.depth, toolsets, home=task.home)
+            tools.append(
+                self._delegate(
+                    caller,
+                    root=delegation.root,
+                    top=delegation.top or delegation.id,
+                    above=activity,
+                )
+            )
+        return toolbox(*tools)
+
+    def _delegate(
+        self,
+        caller: Caller,
+        *,
+        root: int | None = None,
+        top: int | None = None,
+        above: Activity | None = None,
+    ) -> DelegateTool:
+        section = self.config.delegation
+        limits = Limits(
+            max_concurrent_children=section.max_concurrent_children,
+            max_iterations=section.max_iterations,
+            max_escalation_depth=section.max_escalation_depth,
+            max_spawn_depth=section.max_spawn_depth,
+            orchestrator_enabled=section.orchestrator_enabled,
+            escalation_model=section.escalation_model,
+            require_default=section.require_default,
+        )
+        planner = Planner(self.models, limits, caller, self._hand_over)
+        return DelegateTool(self.subagents, planner, root=root, top=top, above=above)
+
+    def _child_files(self, task: Task, activity: Activity) -> tuple[Tool, ...]:
+        """A child works in its parent's folder; what it was handed it need not read again."""
+        handed = cache(task.handed) if task.handed is not None else {}
+
+        def cached(_: Call, path: str) -> tuple[str, FileState] | None:
+            return handed.get(path)
+
+        def seen(_: Call, what: str, path: str) -> None:
+            activity.touched(what, path)
+
+        folder = self._workspace(task.home)
+        return file_tools(lambda _: folder, seen=seen, cached=cached)
+
+    async def _hand_over(self, request: HandOverRequest) -> Hydrated | None:
+        """What the parent hands over, or, where it says nothing, its last reads and commands."""
+        handoff = await asyncio.to_thread(parse_handoff, request.given)
+        if handoff is None:
+            path = await self.store.read(
+                lambda tx: tx.tree.context_path(tx.tree.session(request.session).leaf)
+            )
+            handoff = automatic(path, request.goal)
+        spec = self.models.find(request.worker) or self.models.tier("worker")
+        limit = budget(spec.context_window, self.config.delegation.handoff_budget)
+        read: Read = _no_files
+        if FILE in self.config.tools.toolsets:
+            read = reader(self._workspace(request.home))
+        hydrated = await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
+        return hydrated if hydrated != Hydrated() else None
+
+    def _workspace(self, session: int) -> Workspace:
+        return Workspace(resolve_template(self.config.tools.workspace, session))
+
+
+def _no_files(_: str) -> str:
+    return "the file toolset is not switched on"

@@ -1,0 +1,85 @@
+"""What models were used and what that cost, as people read it: /usage."""
+
+from collections.abc import Iterator, Sequence
+
+from agent.markup import escape
+from storage.ledger import LedgerGroup, Spending
+from storage.store import Transaction
+
+DAY = 86_400
+DAYS = 30
+"""How far back is shown, today included."""
+MOST_LINES = 10
+"""Of a group; the dearest."""
+JUDGE = "judge"
+
+Group = Sequence[tuple[str, Spending]]
+
+
+def conversation_usage(tx: Transaction, address: str) -> str:
+    """Today and the last 30 days of a conversation, by tier, model and person."""
+    today = midnight(tx.now)
+    periods = [("today", today), (f"the last {DAYS} days", today - (DAYS - 1) * DAY)]
+    return "\n\n".join(
+        "\n".join(_conversation(tx, address, title, since)) for title, since in periods
+    )
+
+
+def _conversation(tx: Transaction, address: str, title: str, since: float) -> Iterator[str]:
+    yield f"**This conversation, {title}:** {_sum(tx.ledger.total(since=since, address=address))}"
+    by: tuple[LedgerGroup, ...] = ("tier", "model", "person")
+    for group in by:
+        yield from _lines(f"By {group}", tx.ledger.grouped(group, since=since, address=address))
+
+
+def whole_usage(tx: Transaction) -> str:
+    """All conversations: today, and the last 30 days by conversation and day."""
+    today = midnight(tx.now)
+    since = today - (DAYS - 1) * DAY
+    days = sorted(tx.ledger.grouped("day", since=since), reverse=True)
+    lines = [
+        f"**All conversations, today:** {_sum(tx.ledger.total(since=today))}",
+        f"**All conversations, the last {DAYS} days:** {_sum(tx.ledger.total(since=since))}",
+        *_lines("By tier", tx.ledger.grouped("tier", since=since)),
+        *_lines("By conversation", tx.ledger.grouped("address", since=since)),
+        *_lines("By day, in UTC", days, most=DAYS),
+    ]
+    return "\n".join(lines)
+
+
+def _lines(title: str, group: Group, most: int = MOST_LINES) -> Iterator[str]:
+    """One line for each of a group, the judge after all others."""
+    if not group:
+        return
+    yield f"_{escape(title)}_"
+    named = sorted(group, key=lambda item: title == "By tier" and item[0] == JUDGE)
+    for name, spent in named[:most]:
+        yield f"• {escape(name) or 'nobody'}: {_sum(spent)}"
+    if len(named) > most:
+        yield f"… and {len(named) - most} more"
+
+
+def _sum(spent: Spending) -> str:
+    """Dollars, tokens, calls."""
+    if not spent.calls:
+        return "nothing"
+    calls = "1 call" if spent.calls == 1 else f"{spent.calls:,} calls"
+    return escape(f"{_cost(spent)} · {spent.input:,} tokens in, {spent.output:,} out · {calls}")
+
+
+def _cost(spent: Spending) -> str:
+    if not spent.unpriced:
+        return dollars(spent.cost)
+    return f"{dollars(spent.cost)} and calls of unknown cost" if spent.cost else "cost unknown"
+
+
+def dollars(amount: float) -> str:
+    """ "$1.20", and as many digits as small sums need: "$0.00042"."""
+    text = f"{amount:.2f}" if amount >= 1 else f"{amount:.6f}".rstrip("0")
+    whole, _, cents = text.partition(".")
+    return f"${whole}.{cents:0<2}"
+
+
+def midnight(now: float) -> float:
+    """When the day of a time began in UTC; both in Unix seconds."""
+    return now - now % DAY

@@ -1,0 +1,77 @@
+"""Whatever a model writes as arguments of delegate_task: a clear error, and the turn goes on."""
+
+from typing import Any
+
+import pytest
+
+from storage.store import Store
+from tests.flow.conftest import gateway
+from tests.flow.delegating import ANSWER, delegates, results_in, says
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "goal"),
+        ({"goal": None}, "goal"),
+        ({"goal": "   "}, "goal"),
+        ({"goal": 5}, "goal"),
+        ({"goal": ["x"]}, "goal"),
+        ({"goal": "x" * 20_001}, "20000"),
+        ({"goal": "x", "tasks": [{"goal": "y"}]}, "not both"),
+        ({"tasks": []}, "empty"),
+        ({"tasks": {}}, "tasks"),
+        ({"tasks": "do it"}, "tasks"),
+        ({"tasks": ["do it"]}, "tasks.0"),
+        ({"tasks": [{"goal": "y"}, {}]}, "tasks[1]"),
+        ({"tasks": [{"goal": "y"}, {"goal": "z", "model": "nope"}]}, "tasks[1].model: 'nope'"),
+        ({"tasks": [{"goal": "y", "tasks": []}]}, "tasks.0.tasks"),
+        ({"goal": "x", "context": 5}, "context"),
+        ({"goal": "x", "context": {"a": 1}}, "context"),
+        ({"goal": "x", "toolsets": "file"}, "toolsets"),
+        ({"goal": "x", "toolsets": [1]}, "toolsets"),
+        ({"goal": "x", "toolsets": ["rocket"]}, "'rocket'"),
+        ({"goal": "x", "role": "king"}, "role"),
+        ({"goal": "x", "model": "no-such"}, "'no-such'"),
+        ({"goal": "x", "max_iterations": 0}, "max_iterations"),
+        ({"goal": "x", "max_iterations": -1}, "max_iterations"),
+        ({"goal": "x", "max_iterations": "many"}, "max_iterations"),
+        ({"goal": "x", "max_iterations": True}, "max_iterations"),
+        ({"goal": "x", "retry_on_fail": -1}, "retry_on_fail"),
+        ({"goal": "x", "retry_on_fail": 1_000}, "retry_on_fail"),
+        ({"goal": "x", "background": "yes"}, "background"),
+        ({"goal": "x", "judge_sees_tools": 1}, "judge_sees_tools"),
+        ({"goal": "x", "acceptance_criteria": 3}, "acceptance_criteria"),
+        ({"goal": "x", "branch_table": 3}, "branch_table"),
+        ({"goal": "x", "handoff": 3}, "handoff"),
+        ({"goal": "x", "colour": "red"}, "colour"),
+    ],
+)
+async def test_arguments_that_cannot_be_a_task_are_an_error_that_names_the_fault(
+    store: Store, arguments: dict[str, Any], said: str
+) -> None:
+    async with gateway([delegates(arguments), ANSWER], store=store) as g:
+        await g.chat.say("go")
+        text = (await g.hears("result: Error: ")).text
+        assert said in text
+        assert "nothing was done" in text
+        assert g.model.of("worker") == []
+        assert await store.read(lambda tx: tx.delegations.recent(1)) == []
+
+
+async def test_one_bad_call_leaves_the_good_one_beside_it_alone(store: Store) -> None:
+    rules = [delegates({"goal": 5}, {"goal": "fine"}), says("done"), ANSWER]
+    async with gateway(rules, store=store) as g:
+        await g.chat.say("go")
+        await g.hears("result: ")
+        bad, good = [m["content"] for m in g.model.of("parent")[-1].messages if m["role"] == "tool"]
+        assert bad.startswith("Error: ")
+        assert results_in(good)[0]["status"] == "completed"
+
+
+async def test_what_is_null_counts_as_left_out(store: Store) -> None:
+    names = ("context", "toolsets", "role", "model", "max_iterations", "branch_table", "handoff")
+    rules = [delegates({"goal": "x"} | dict.fromkeys(names)), says("done"), ANSWER]
+    async with gateway(rules, store=store) as g:
+        await g.chat.say("go")
+        assert results_in((await g.hears("result: ")).text)[0]["status"] == "completed"

@@ -1,0 +1,211 @@
+"""Judgements, limits of time, and routes at random: how delegations come to an end."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.delegation import State, advance, begin, fold
+from agent.delegation_events import (
+    Answered,
+    Asked,
+    AskHuman,
+    AwaitHuman,
+    Event,
+    Exhausted,
+    Expired,
+    Extended,
+    Finish,
+    GaveUp,
+    HumanRequested,
+    Interrupted,
+    Judged,
+    ModelFailed,
+    Narrated,
+    Reported,
+    Resolved,
+    RunJudge,
+    RunOverseer,
+    RunWorker,
+    Stalled,
+    Started,
+    Task,
+    TimedOut,
+    event_draft,
+    event_from_json,
+    event_to_json,
+    events_of,
+)
+from agent.overseer import HumanRequest, Resolution
+from agent.table import parse_table
+from agent.verdict import Verdict
+from storage.entries import Draft, Entry
+
+TABLE = parse_table(
+    [
+        {"condition": "There", "branches": {"seen": "report", "broken": "escalate"}},
+        {"condition": "Gone", "branch": {"action": "escalate", "tier": "human"}},
+        {"condition": "Deep", "branches": {"more": "expand"}},
+        {"default": "escalate"},
+    ]
+)
+TASK = Task("look", "", "worker", "overseer", 50, 2)
+CRITERIA = replace(TASK, acceptance_criteria="It names three files.")
+
+
+def report(condition: str, branch: str) -> Reported:
+    return Reported({"condition": condition, "branch": branch, "evidence": "as it is"}, "tail")
+
+
+def after(state: State, *events: Event) -> State:
+    for event in events:
+        state = advance(state, event)
+    return state
+
+
+def finished(state: State) -> Finish:
+    assert isinstance(state.step, Finish)
+    return state.step
+
+
+def test_without_criteria_nothing_is_judged() -> None:
+    assert finished(after(begin(TASK), Narrated("a"))).verdict is None
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_an_outcome_counts_once_it_was_judged_whatever_the_verdict(verdict: Verdict) -> None:
+    judging = after(begin(CRITERIA), Narrated("a, b"))
+    assert isinstance(judging.step, RunJudge)
+    end = finished(after(judging, Judged(verdict, "because")))
+    assert (end.status, end.summary) == ("completed", "a, b")
+    assert end.verdict == {"verdict": verdict.value, "reasoning": "because", "output": "a, b"}
+
+
+def test_a_fail_sends_the_same_worker_back_as_often_as_was_allowed() -> None:
+    state = begin(replace(CRITERIA, retry_on_fail=2))
+    for retry in (1, 2):
+        state = after(state, Narrated("a"), Judged(Verdict.FAIL, f"reason {retry}"))
+        assert isinstance(state.step, RunWorker)
+        assert (state.step.attempt, len(state.step.told)) == (1, retry)
+        assert f"reason {retry}" in state.step.told[-1]
+        assert "It names three files." in state.step.told[-1]
+    last = after(state, Narrated("a"), Judged(Verdict.FAIL, "still"))
+    assert finished(last).verdict == {"verdict": "FAIL", "reasoning": "still", "output": "a"}
+
+
+def test_after_a_judges_feedback_a_report_may_be_corrected_again() -> None:
+    task = replace(CRITERIA, retry_on_fail=1, table=TABLE)
+    wrong, right = Narrated("hm"), report("There", "seen")
+    state = after(begin(task), wrong, right, Judged(Verdict.FAIL, "thin"), wrong)
+    assert isinstance(state.step, RunWorker)
+    assert len(state.step.told) == 3
+
+
+def test_what_an_overseer_resolves_is_judged_and_what_a_person_decides_is_not() -> None:
+    task = replace(CRITERIA, table=TABLE)
+    resolved = after(
+        begin(task), report("There", "broken"), Resolved(Resolution("ok", "seen", "log"))
+    )
+    assert isinstance(resolved.step, RunJudge)
+    decided = after(begin(task), report("Gone", "match"), Asked(1), Answered("retry", "Ana"))
+    assert isinstance(decided.step, RunWorker)
+    chosen = after(begin(task), report("Gone", "match"), Asked(1), Answered("report:1:seen", "Ana"))
+    assert finished(chosen).verdict is None
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "reason"),
+    [
+        (TimedOut(30), "timeout", "timeout"),
+        (Stalled(900), "failed", "stalled"),
+        (Interrupted(), "interrupted", "interrupted"),
+    ],
+)
+@pytest.mark.parametrize("at", [(), (report("There", "broken"),), (report("There", "seen"),)])
+def test_time_and_interruption_end_whoever_is_at_work(
+    event: Event, status: str, reason: str, at: tuple[Event, ...]
+) -> None:
+    end = finished(after(begin(replace(CRITERIA, table=TABLE)), *at, event))
+    assert (end.status, end.exit_reason) == (status, reason)
+    assert end.resolved_by is None
+
+
+def test_a_delegation_starts_once() -> None:
+    with pytest.raises(ValueError, match="once"):
+        advance(begin(TASK), Started(TASK))
+
+
+def entry_of(draft: Draft) -> Entry:
+    return Entry(1, 1, None, 1, 0, draft.kind, draft.body, "", 0, 0.0)
+
+
+def test_a_journal_gives_its_events_back() -> None:
+    events: list[Event] = [
+        Started(replace(CRITERIA, table=TABLE)),
+        Judged(Verdict.FAIL, "thin"),
+        TimedOut(30.5),
+        Stalled(900.0),
+        Expired("failed"),
+    ]
+    assert events_of([entry_of(event_draft(event)) for event in events]) == events
+
+
+def possible(state: State) -> list[Event]:
+    """What may happen at a step."""
+    ends: list[Event] = [TimedOut(30), Stalled(9), Interrupted(), ModelFailed("away")]
+    match state.step:
+        case RunWorker():
+            reports = [
+                report("There", "seen"),
+                report("There", "broken"),
+                report("Gone", "match"),
+                report("Deep", "more"),
+                report("nowhere", "nothing"),
+                Reported({}, "", "no JSON"),
+            ]
+            return [Narrated("text"), Exhausted(50), *ends, *(reports if state.table else [])]
+        case RunOverseer():
+            condition = {"description": f"new {state.cycles}", "branches": {"x": "report"}}
+            request = HumanRequest("What now?", ("Use the mirror",))
+            resolution = Resolution("done", None, "")
+            return [
+                Extended([condition], "missing"),
+                HumanRequested(request),
+                Resolved(resolution),
+                GaveUp("no idea"),
+                Exhausted(10),
+                *ends,
+            ]
+        case RunJudge():
+            return [*(Judged(verdict, "so") for verdict in Verdict), *ends[:3]]
+        case AskHuman():
+            return [Asked(1)]
+        case AwaitHuman():
+            chosen = [Answered(key, "Ana") for key in ("retry", "stop", "report:1:seen")]
+            options = [Answered("option:0", "Ana")] if state.options else []
+            return [*chosen, *options, Expired("rejected"), Interrupted()]
+        case Finish():
+            return [Interrupted(), Answered("stop", "Bob")]
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_on_every_route_the_books_fold_to_the_state_and_limits_hold(data: Any) -> None:
+    table = data.draw(st.sampled_from([TABLE, None]))
+    task = replace(TASK, table=table, retry_on_fail=data.draw(st.integers(0, 2)))
+    task = replace(task, acceptance_criteria=data.draw(st.sampled_from(["", "It is good."])))
+    state, events = begin(task), list[Event]([Started(task)])
+    for _ in range(data.draw(st.integers(0, 25))):
+        before, event = state, data.draw(st.sampled_from(possible(state)))
+        state = advance(state, event)
+        events.append(event)
+        if isinstance(before.step, Finish):
+            assert state == before
+        assert state.cycles <= task.max_depth
+        assert state.retries <= task.retry_on_fail
+        if isinstance(state.step, AskHuman):
+            assert [choice.key for choice in state.step.choices][-2:] == ["retry", "stop"]
+    stored = [event_from_json(event_to_json(event)) for event in events]
+    assert fold(stored) == state

@@ -1,0 +1,77 @@
+"""What doctor says about children, budgets, fallbacks and keys, before they cost anything."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.config import Config
+from gateway.doctor import Finding, findings
+from tests.stand_ins.model import ModelServer
+
+PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
+
+
+async def found(folder: Path, subject: str, **sections: Any) -> list[Finding]:
+    config = {"storage": {"url": f"sqlite:///{folder}/bough.db"}} | sections
+    all_found = [finding async for finding in findings(Config.model_validate(config))]
+    return [finding for finding in all_found if finding.subject.startswith(subject)]
+
+
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        ({}, "worst case 3 children"),
+        ({"max_spawn_depth": 3}, "worst case 3 × 3 × 3 = 27 children"),
+        ({"max_spawn_depth": 2, "max_concurrent_children": 5}, "5 × 5 = 25 children"),
+        ({"max_spawn_depth": 3, "orchestrator_enabled": False}, "worst case 3 children"),
+    ],
+)
+async def test_the_worst_case_number_of_children_is_stated(
+    tmp_path: Path, section: dict[str, Any], text: str
+) -> None:
+    (finding,) = await found(tmp_path, "delegation", delegation=section)
+    assert finding.ok
+    assert text in finding.text
+
+
+async def test_a_budget_without_prices_is_a_fault(tmp_path: Path) -> None:
+    models = {"parent": PRICED, "presets": {"cheap": {"model": "demo", "api_base": "http://x"}}}
+    (finding,) = await found(tmp_path, "budgets", models=models, budgets={"day": 1.0})
+    assert not finding.ok
+    assert finding.text.startswith("cheap: demo has no input_cost and output_cost")
+
+
+async def test_a_budget_too_small_for_a_single_call_is_a_fault(tmp_path: Path) -> None:
+    budgets = {"day": 1.0, "person_day": 0.001}
+    (finding,) = await found(tmp_path, "budgets", models={"parent": PRICED}, budgets=budgets)
+    assert not finding.ok
+    assert finding.text.startswith("budgets.person_day is too small for a single call of demo")
+
+
+async def test_budgets_with_prices_are_well(tmp_path: Path) -> None:
+    (finding,) = await found(
+        tmp_path, "budgets", models={"parent": PRICED}, budgets={"conversation_day": 1.0}
+    )
+    assert finding.ok
+
+
+async def test_without_budgets_nothing_is_said_about_them(tmp_path: Path) -> None:
+    assert await found(tmp_path, "budgets", models={"parent": {"model": "demo"}}) == []
+
+
+async def test_a_fallback_to_the_model_itself_is_a_fault(tmp_path: Path) -> None:
+    models = {"parent": {"model": "demo", "fallback": ["worker"]}}
+    (finding,) = await found(tmp_path, "fallback", models=models)
+    assert not finding.ok
+    assert "parent" in finding.text
+
+
+async def test_every_key_of_a_model_is_tried(tmp_path: Path) -> None:
+    async with ModelServer(api_key="sk-the-good-key") as server:
+        keys = ["sk-the-bad-key", "sk-the-good-key"]
+        parent = {"model": "openai/m", "api_base": server.url, "api_keys": keys}
+        tried = await found(tmp_path, "model of", models={"parent": parent})
+    assert [finding.ok for finding in tried] == [False, True]
+    assert "parent (key 1 of 2)" in tried[0].subject
+    assert not any(key in finding.text for key in keys for finding in tried)

@@ -1,0 +1,84 @@
+"""Work side by side."""
+
+import asyncio
+
+import pytest
+
+from agent.slots import Slots
+from agent.together import together
+from storage.delegations import Delegation
+from storage.entries import Usage
+
+
+async def later(value: int, seconds: float = 0.0) -> int:
+    await asyncio.sleep(seconds)
+    return value
+
+
+async def failing() -> int:
+    raise LookupError("mine")
+
+
+async def test_results_stand_in_the_order_of_the_work() -> None:
+    assert await together([later(1, 0.02), later(2), later(3, 0.01)]) == [1, 2, 3]
+
+
+async def test_no_work_has_no_results() -> None:
+    assert await together([]) == []
+
+
+async def test_the_first_failure_ends_the_rest_and_is_raised_as_it_is() -> None:
+    cancelled = asyncio.Event()
+
+    async def hanging() -> int:
+        try:
+            return await later(1, 60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    with pytest.raises(LookupError, match="mine"):
+        await together([hanging(), failing()])
+    assert cancelled.is_set()
+
+
+async def test_cancelling_who_waits_cancels_the_work() -> None:
+    work = asyncio.create_task(together([later(1, 60)]))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+
+
+def delegation(session: int, *, background: bool = False) -> Delegation:
+    return Delegation(
+        1,
+        session,
+        "c",
+        1,
+        0,
+        2,
+        session,
+        None,
+        background,
+        "",
+        "telegram:1",
+        "g",
+        "running",
+        "worker",
+        "m",
+        Usage(),
+        "",
+        0.0,
+        0.0,
+    )
+
+
+async def test_each_session_has_slots_of_its_own_and_so_has_its_background() -> None:
+    slots = Slots(1)
+    held = slots.of(delegation(1))
+    async with held:
+        assert slots.of(delegation(1)) is held
+        assert slots.of(delegation(1)).locked()
+        assert not slots.of(delegation(2)).locked()
+        assert not slots.of(delegation(1, background=True)).locked()
