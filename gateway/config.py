@@ -178,6 +178,7 @@ class EscalationConfig(Section):
 class SessionConfig(Section):
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
+    show_thoughts: bool = False
 
 
 def _workspace(value: str) -> str:

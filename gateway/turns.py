@@ -13,7 +13,9 @@ from adapters.base import Adapter
 from agent.activity import Activity
 from agent.journal import Alongside, Journal
 from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.markup import escape
 from agent.model import RETRIED, Model, ModelError, ModelErrorKind, Reply
+from agent.tools.think import thoughts_in
 from gateway.access import Access
 from gateway.config import SessionConfig
 from gateway.inbound import append_message, author_of, link_message, message_draft
@@ -263,8 +265,9 @@ class Turns:
     def _on_reply(self, turn: Turn, model: str, reply: Reply) -> Alongside:
         """What the model says goes out in the transaction that stores it; the last word ends the
         turn there too."""
-        said = bool(reply.content.strip())
-        parcels = self._compose(turn, reply.content) if said else []
+        thoughts = thoughts_in(reply.tool_calls) if self.config.show_thoughts else []
+        said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
+        parcels = [p for text in said if text.strip() for p in self._compose(turn, text)]
         last = turn.answered = not reply.tool_calls
         rows = turn.row_ids
         session = turn.journal.session

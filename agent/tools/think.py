@@ -1,8 +1,13 @@
-"""think: room to reason before acting. It is kept in the session, not shown in the chat."""
+"""think: room to reason before acting. It is kept in the session, and shown in the chat only where
+`[session] show_thoughts` asks for it."""
+
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.tools.registry import Call, Done, validate
+from agent.errors import ToolError
+from agent.model import ToolCall
+from agent.tools.registry import Call, Done, parse_arguments, validate
 
 
 class Arguments(BaseModel):
@@ -31,3 +36,15 @@ class ThinkTool:
             "Noted. Before you go on, say for each of these whether the thought meets it: "
             + arguments.acceptance_criteria
         )
+
+
+def thoughts_in(calls: Iterable[ToolCall]) -> list[str]:
+    """What was thought in these calls, as far as it can be read."""
+    found = []
+    for call in calls:
+        if call.name == ThinkTool.name:
+            try:
+                found.append(str(parse_arguments(call.arguments).get("thought", "")))
+            except ToolError:
+                continue  # the call's result says what was wrong
+    return [thought for thought in found if thought.strip()]

@@ -270,3 +270,32 @@ async def test_a_long_answer_is_sent_in_order_and_whole(store: Store) -> None:
         await chat.say("hello")
         await g.hears("line 2999")
         assert "".join(chat.texts()) == long
+
+
+async def test_thoughts_are_hidden_unless_they_are_asked_for(store: Store) -> None:
+    rules: list[dict[str, Any]] = [
+        {
+            "when": {"turn": 0},
+            "reply": {"tool_calls": [{"name": "think", "arguments": {"thought": "hm, *so*"}}]},
+        },
+        {"reply": {"text": "Done."}},
+    ]
+    async with gateway(rules, store=store) as g:
+        await g.chat.say("go")
+        await g.hears("Done.")
+        assert g.chat.texts() == ["Done."]
+
+
+async def test_thoughts_are_shown_where_they_are_asked_for(store: Store) -> None:
+    rules: list[dict[str, Any]] = [
+        {
+            "when": {"turn": 0},
+            "reply": {"tool_calls": [{"name": "think", "arguments": {"thought": "hm, *so*"}}]},
+        },
+        {"reply": {"text": "Done."}},
+    ]
+    config = {"session": {"show_thoughts": True}}
+    async with gateway(rules, store=store, config=config) as g:
+        await g.chat.say("go")
+        await g.hears("Done.")
+        assert g.chat.texts()[0].startswith("💭 hm")
