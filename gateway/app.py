@@ -184,8 +184,22 @@ async def bootstrap(
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
     guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
-    judge_model = guarded(model if model is not None else routed_model(keys))
-    model = guarded(model if model is not None else routed_model(Retrying(keys)))
+    impatient = guarded(model if model is not None else routed_model(keys))
+    patient = guarded(model if model is not None else routed_model(Retrying(keys)))
+    app = _assemble(config, store, by_platform, models, patient, impatient)
+    app.warm_up = litellm.warm_up if _needs_litellm(models) else None
+    return app
+
+
+def _assemble(
+    config: Config,
+    store: Store,
+    by_platform: Mapping[str, Adapter],
+    models: Models,
+    model: Model,
+    judge_model: Model,
+) -> App:
+    """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform)
     questions = Questions(composer, access, config.escalation)
@@ -216,17 +230,8 @@ async def bootstrap(
     )
     subagents.wake = turns.lanes.wake
     router = Router(store, turns, questions, composer, access, serving, subagents.active)
-    return App(
-        config,
-        store,
-        by_platform,
-        serving,
-        turns,
-        router,
-        questions,
-        Delivery(store, serving),
-        warm_up=litellm.warm_up if _needs_litellm(models) else None,
-    )
+    delivery = Delivery(store, serving)
+    return App(config, store, by_platform, serving, turns, router, questions, delivery)
 
 
 def life_of_children(config: Config) -> Life:
