@@ -72,7 +72,7 @@ def calls_of(entry: Entry) -> tuple[ToolCall, ...]:
 def rounds(path: Sequence[Entry]) -> int:
     """Model calls since something came from outside: what an iteration limit counts."""
     count, caller = 0, None
-    for entry in path:
+    for entry in path[_last_said(path) :]:
         if entry.kind is not Kind.MESSAGE:
             continue
         match entry.body["role"]:
@@ -83,6 +83,13 @@ def rounds(path: Sequence[Entry]) -> int:
             case _:
                 count = 0
     return count
+
+
+def _last_said(path: Sequence[Entry]) -> int:
+    """Where in the path a person spoke last; its beginning where nobody did."""
+    backwards = range(len(path) - 1, 0, -1)
+    said = (i for i in backwards if path[i].kind is Kind.MESSAGE and path[i].body["role"] == "user")
+    return next(said, 0)
 
 
 def suspended_calls(path: Sequence[Entry]) -> dict[tuple[int, str], int]:

@@ -29,18 +29,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry a parsed command out; its exit status."""
     path: Path | None = getattr(arguments, "config", None)
     verbose: bool = getattr(arguments, "verbose", False)
-    quiet = arguments.command in ("chat", "demo")
-    log_to_stderr(logging.DEBUG if verbose else logging.WARNING if quiet else logging.INFO)
+    log_to_stderr(logging.DEBUG if verbose else logging.INFO)
     try:
         match arguments.command:
             case "demo":
                 return tour()
             case "doctor":
                 return asyncio.run(examine(path))
-            case "chat":
-                return asyncio.run(serve(load(path), terminal=True))
-            case _:
-                return asyncio.run(serve(load(path)))
+            case command:
+                config = load(path)
+                terminal = command == "chat" or not (config.telegram or config.discord)
+                if terminal and not verbose:
+                    logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
+                return asyncio.run(serve(config, terminal=terminal))
     except (ConfigError, Misconfigured) as error:
         return _complain(error, USAGE_FAULT)
     except (StoreUnavailable, AdapterError) as error:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +19,7 @@ class Lanes:
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._turns: dict[int, asyncio.Task[None]] = {}
         self._due: set[int] = set()
+        self._held: Counter[int] = Counter()
         self._closed = False
 
     def wake(self, session: int) -> None:
@@ -41,14 +44,23 @@ class Lanes:
             turn.cancel("interrupted")
         self.wake(session)
 
-    async def stop(self, session: int) -> bool:
-        """Cancel the running turn and wait for its end; False where none ran."""
-        turn = self._turns.get(session)
-        if turn is None:
-            return False
-        turn.cancel("stopped")
-        await asyncio.wait([turn])
-        return True
+    @asynccontextmanager
+    async def hold(self, session: int) -> AsyncIterator[bool]:
+        """Cancel the running turn, wait for its end, and let none begin within the block: whoever
+        puts the books right must not be overtaken. Gives whether a turn ran."""
+        self._held[session] += 1
+        try:
+            turn = self._turns.get(session)
+            if turn is not None:
+                turn.cancel("stopped")
+                await asyncio.wait([turn])
+            yield turn is not None
+        finally:
+            self._held[session] -= 1
+            if not self._held[session]:
+                del self._held[session]
+            if session in self._due:
+                self.wake(session)
 
     async def close(self) -> None:
         """Cancel everything and wait for the end of it."""
@@ -61,7 +73,7 @@ class Lanes:
 
     async def _work(self, session: int) -> None:
         try:
-            while session in self._due:
+            while session in self._due and session not in self._held:
                 self._due.discard(session)
                 turn = asyncio.create_task(self._turn(session), name=f"turn of session {session}")
                 self._turns[session] = turn

@@ -13,7 +13,7 @@ from adapters.events import Conversation
 
 log = logging.getLogger(__name__)
 
-AFTER = 5.0
+AFTER = 10.0
 EVERY = 2.0
 """Seconds: until the message appears, and between its edits. Platforms throttle edits."""
 

@@ -6,6 +6,7 @@ to sleep by a question is continued by the next one from the tail of the session
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -103,18 +104,19 @@ class Turns:
 
     async def stop(self, session: int) -> bool:
         """End the running turn and withdraw what waits for people; False where nothing was."""
-        running = await self.lanes.stop(session)
-        for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
-            if row.background:
-                await self.lanes.stop(row.root)
-        stopped = await self.store.run(partial(self._stop, session=session))
+        async with AsyncExitStack() as held:
+            running = await held.enter_async_context(self.lanes.hold(session))
+            for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
+                if row.background:
+                    await held.enter_async_context(self.lanes.hold(row.root))
+            stopped = await self.store.run(partial(self._stop, session=session))
         return running or stopped
 
     async def interrupt(self, session: int) -> None:
         """End the running turn without an answer; what waits for people goes on waiting, and what
         they decided is carried out."""
-        await self.lanes.stop(session)
-        await self.store.run(partial(self._stop, session=session, everything=False))
+        async with self.lanes.hold(session):
+            await self.store.run(partial(self._stop, session=session, everything=False))
         self.lanes.wake(session)
 
     async def advance(self, session: int) -> None:

@@ -17,7 +17,6 @@ from storage.tree import from_first_kept
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
 
-_TOOL_KEYS = ("tool_call_id", "name")
 _REPLAYED_KEYS = ("thinking_blocks", "reasoning_content", "provider_specific_fields")
 
 
@@ -132,13 +131,14 @@ class _Group:
 def _message(entry: Entry, model: str | None) -> Json:
     body = entry.body
     message: Json = {"role": body["role"], "content": body.get("content")}
-    for key in _TOOL_KEYS:
-        if key in body:
-            message[key] = body[key]
+    if "tool_call_id" in body:
+        message["tool_call_id"] = body["tool_call_id"]
+    if "name" in body:
+        message["name"] = body["name"]
     if message["content"] is None and not body.get("tool_calls"):
         message["content"] = ""
-    if raw := _raw(entry, model):
-        message |= _replayed(raw)
+    if "raw" in body:
+        message |= _replayed(_raw(entry, model))
     return message
 
 

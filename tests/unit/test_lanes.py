@@ -77,15 +77,24 @@ async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
     assert turns.ended == [1]
 
 
-async def test_stop_waits_for_the_end_of_the_turn() -> None:
+async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
     turns = Turns()
     lanes = Lanes(turns.advance)
-    assert not await lanes.stop(1)
+    async with lanes.hold(1) as ran:
+        assert not ran
     lanes.wake(1)
     await started(turns, 1)
-    assert await lanes.stop(1)
-    assert turns.cancelled == [1]
+    lanes.wake(1)
+    async with lanes.hold(1) as ran:
+        assert ran
+        assert turns.cancelled == [1]
+        lanes.wake(1)
+        await asyncio.sleep(0.05)
+        assert len(turns.begun) == 1
+    await started(turns, 2)
+    turns.go_on.set()
     await until_idle(lanes)
+    assert turns.ended == [1]
 
 
 async def test_close_ends_everything_and_wakes_nothing_any_more() -> None:
