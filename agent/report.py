@@ -199,7 +199,7 @@ def _passed(said: Any) -> bool | None:
     return True if word in _PASSED else False if word in _FAILED else None
 
 
-def match(table: BranchTable, report: Report) -> Matched | Unmatched:
+def match_report(table: BranchTable, report: Report) -> Matched | Unmatched:
     """The branch that a report means, if it means one of this table and says what was seen.
 
     Checks bind the branch `ok` only: one that did not pass leaves the report unmatched, one that
@@ -218,10 +218,6 @@ def match(table: BranchTable, report: Report) -> Matched | Unmatched:
     if wrong:
         return Unmatched(" ".join(wrong))
     return Matched(condition, branch, report, warnings)
-
-
-match_report = match
-"""The same, for where a bare `match` would read like the statement."""
 
 
 def _route(table: BranchTable, report: Report) -> tuple[Condition, Branch] | str:

@@ -31,45 +31,12 @@ from agent.delegation_events import (
 )
 from agent.overseer import HumanRequest, Resolution
 from agent.table import parse_table
+from tests.seed_tables import YAML_TABLE
 
-SEED_YAML = """
-branch_table:
-  - condition: "Page loads successfully"
-    checks:
-      - "Feature Y toggle is visible"
-      - "Feature Y toggle is functional"
-    branches:
-      ok:
-        action: report_with_evidence
-      not_found:
-        action: escalate
-        tier: overseer
-        prompt: "Could not find toggle — possibly renamed or removed"
-      broken:
-        action: escalate
-        tier: overseer
-        prompt: "Toggle found but click failed — investigate"
-
-  - condition: "Page returns 404 or redirect"
-    branch:
-      action: escalate
-      tier: human
-      prompt: "URL may be dead — verify or provide alternative"
-
-  - condition: "Page requires authentication"
-    branch:
-      action: report
-      format: "Auth-gated — can't verify without credentials"
-
-  - default:
-      action: escalate
-      tier: overseer
-      prompt: "Unexpected state: {observed_state}"
-"""
 CHECKS = {"Feature Y toggle is visible": True, "Feature Y toggle is functional": True}
 
 
-def started(table: object = SEED_YAML, max_depth: int = 2) -> State:
+def started(table: object = YAML_TABLE, max_depth: int = 2) -> State:
     parsed = parse_table(table) if table is not None else None
     return begin(Task("Check the page", "", "worker", "overseer", 50, max_depth, parsed))
 

@@ -15,7 +15,7 @@ from agent.report import (
     Report,
     Unmatched,
     envelope,
-    match,
+    match_report,
     parse_report,
 )
 from agent.table import parse_table
@@ -33,13 +33,13 @@ def report(**arguments: Any) -> Report:
 
 
 def matched(**arguments: Any) -> Matched:
-    found = match(TABLE, report(**arguments))
+    found = match_report(TABLE, report(**arguments))
     assert isinstance(found, Matched), found
     return found
 
 
 def reason(**arguments: Any) -> str:
-    found = match(TABLE, report(**arguments))
+    found = match_report(TABLE, report(**arguments))
     assert isinstance(found, Unmatched)
     assert not found.deliberate
     assert found.reason.endswith(".")
@@ -170,7 +170,7 @@ def test_every_branch_of_the_proposals_tables_is_matched(source: str) -> None:
     for condition in table.conditions:
         for branch in condition.branches:
             for name in (condition.description, str(condition.number)):
-                found = match(table, report(condition=name, branch=branch.name))
+                found = match_report(table, report(condition=name, branch=branch.name))
                 assert isinstance(found, Matched)
                 assert (found.condition, found.branch) == (condition, branch)
             seen.append(branch.name)
@@ -204,7 +204,7 @@ def test_a_condition_with_one_nameless_branch_needs_no_branch(absent: object) ->
     ],
 )
 def test_the_default_is_chosen_deliberately(arguments: dict[str, Any]) -> None:
-    found = match(TABLE, report(**arguments))
+    found = match_report(TABLE, report(**arguments))
     assert found == Unmatched("the worker chose the default", deliberate=True)
 
 
@@ -255,7 +255,7 @@ def test_one_correction_names_everything_that_is_wrong() -> None:
 
 def test_reasons_stay_short_for_long_tables_and_reports() -> None:
     rows = [{"condition": f"{i} " + "x" * 500, "branch": "report"} for i in range(100)]
-    found = match(parse_table(rows), report(condition="y" * 10_000, branch="z" * 10_000))
+    found = match_report(parse_table(rows), report(condition="y" * 10_000, branch="z" * 10_000))
     assert isinstance(found, Unmatched)
     assert len(found.reason) < 3_000
 
@@ -367,7 +367,7 @@ def test_whatever_is_reported_is_matched_corrected_or_a_fault(arguments: dict[st
     if isinstance(parsed, Fault):
         assert parsed.text
         return
-    found = match(TABLE, parsed)
+    found = match_report(TABLE, parsed)
     json.dumps(envelope(parsed, "tail"), allow_nan=False).encode()
     if isinstance(found, Matched):
         assert found.branch in found.condition.branches
