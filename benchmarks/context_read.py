@@ -1,6 +1,7 @@
 """Reading what a model is to see, from a long session, beside sqlite3 that reads as many rows in a
 row and decodes their JSON."""
 
+import gc
 import json
 import sqlite3
 import time
@@ -29,11 +30,13 @@ async def run() -> list[Figure]:
         store = await SqlStore.open(f"sqlite:///{folder / 'bough.db'}")
         compacted = await fill(store, LONG, compaction_at=LONG - KEPT)
         full = await fill(store, FULL)
+        gc.freeze()  # as the gateway does with what it has loaded
         few = await _read(store, compacted, KEPT + 2, times=200)
         many = await _read(store, full, FULL, times=30)
         await store.close()
         few_rows = _read_rows(folder / "bough.db", KEPT + 2, times=200)
         many_rows = _read_rows(folder / "bough.db", FULL, times=30)
+        gc.unfreeze()
     name = f"context of {LONG:,} entries, {KEPT} since compaction"
     beside = "sqlite3 and json"
     return [
