@@ -101,7 +101,7 @@ async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
 
 
 async def test_steered_talk_reaches_the_running_turn(store: Store) -> None:
-    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}], "delay": 0.4}
+    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}], "delay": 1.5}
     rules: list[dict[str, Any]] = [
         {"when": {"last": "begin"}, "reply": think},
         {"reply": {"text": "answer to {last}"}},
