@@ -5,7 +5,7 @@ before it is sent, one row per platform message. Addresses are "platform:chat" o
 "platform:chat/thread".
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.entries import Json
@@ -23,7 +23,7 @@ class Arrival:
     key: str
     """Unique for ever: the second arrival with a key is not stored."""
     kind: str
-    """"message", "press" or "resume"."""
+    """"message", "edit", "press", "resume", "result", or the name of a job."""
     address: str
     payload: Json
     session: int | None = None
@@ -64,6 +64,16 @@ class Parcel:
     """The entry this message shows, for message links."""
     edits: int | None = None
     """For an edit: the outbox row whose platform message it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file on its way out. A parcel's payload names it: {"file": id}."""
+
+    name: str
+    data: bytes = field(repr=False)
+    picture: bool = False
+    """Shown as a picture, not as a document. Then it is a PNG."""
 
 
 @dataclass(frozen=True, slots=True)

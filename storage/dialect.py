@@ -7,6 +7,7 @@ by the driver, because the driver begins them too late and not for reads.
 
 import sqlite3
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,37 @@ def append_only(table: str) -> list[str]:
         f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
         for verb in ("UPDATE", "DELETE")
     ]
+
+
+def append_only_lifted(table: str) -> list[str]:
+    """Statements that undo `append_only`, for a migration."""
+    return [f"DROP TRIGGER {table}_no_{verb}" for verb in ("update", "delete")]
+
+
+SEARCH_INDEX = (
+    "CREATE VIRTUAL TABLE search_index USING fts5"
+    "(terms, content='', columnsize=0, detail=none, tokenize='ascii')"
+)
+"""Entry → its terms. Contentless, because the text is in the entry, and without places and counts
+of terms, because nothing asks for them. Terms come cut and folded (see search.py): all that this
+tokenizer does is to part them at the spaces."""
+
+INDEX_TERMS = "INSERT INTO search_index (rowid, terms) VALUES (?, ?)"
+
+KEEP_WORDS = "INSERT OR IGNORE INTO search_words (word) SELECT value FROM json_each(?)"
+
+HITS = """
+    FROM search_index CROSS JOIN entries ON entries.id = search_index.rowid
+    WHERE search_index MATCH :expression AND search_index.rowid < :before
+    AND entries.session IN (SELECT value FROM json_each(:sessions))
+    ORDER BY search_index.rowid DESC"""
+"""CROSS, so that SQLite reads the index from its end and stops when the caller does."""
+
+
+def search_expression(groups: Iterable[Iterable[str]]) -> str:
+    """True of an entry that has a term of each group. Quoted, so that no term is an operator."""
+    either = (" OR ".join(f'"{term}"' for term in group) for group in groups)
+    return " AND ".join(f"({group})" for group in either)
 
 
 def store_error(error: DBAPIError, url: URL) -> StoreError:

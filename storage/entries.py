@@ -17,9 +17,9 @@ class Kind(StrEnum):
     MESSAGE = "message"
     """body: one chat message in OpenAI's shape (role, content, tool_calls, tool_call_id, name)."""
     COMPACTION = "compaction"
-    """body: summary, first_kept (entry id), tokens_before."""
+    """body: summary, first_kept (entry id), tokens_before, details (read_files, modified_files)."""
     BRANCH_SUMMARY = "branch_summary"
-    """body: summary, from (entry id)."""
+    """body: summary, from (entry id), details (read_files, modified_files)."""
     LABEL = "label"
     """body: label, target (entry id); an empty label removes it."""
     MODEL_CHANGE = "model_change"
@@ -82,6 +82,90 @@ class SessionDraft:
     title: str = ""
     parent_session: int | None = None
     parent_entry: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A session as a list of them shows it."""
+
+    session: int
+    title: str
+    messages: int
+    """What people and the bot said, on all branches; in a fork, with the path it begins with."""
+    active: float
+    """When it was made or last written to; Unix seconds."""
+    first: Entry | None
+    """The first message of a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """An entry of a session that is taken in whole."""
+
+    draft: Draft
+    """Ids in its body are places in the list it stands in."""
+    parent: int | None
+    """Place in the list; None for a root."""
+    original: str = ""
+    """What it was called where it comes from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """A straight piece of one session's tree: an entry, its first child there, that one's first
+    child, and so on. Every branch is a strand of its own that hangs on another one."""
+
+    first: int
+    """Its first entry, by which it is called."""
+    session: int
+    parent: int | None
+    """The entry it hangs on, in another session at the root of a fork; None for a root."""
+    above: int | None
+    """The strand that `parent` is on."""
+    number: int
+    depth: int
+    """Number and depth of the first entry."""
+    tip: int
+    """Its last entry."""
+    tip_number: int
+    tip_depth: int
+    sort: str
+    """Of the first entry: see `tree.sort_of`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What a path has of one strand: from its first entry to `last`."""
+
+    strand: int
+    session: int
+    parent: int | None
+    depth: int
+    """Of the strand's first entry."""
+    last: int
+    last_number: int
+    last_depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name that somebody gave an entry."""
+
+    name: str
+    target: int
+    author: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeafMove:
+    source: int | None
+    target: int | None
+    by: str
+    """Identity of who moved it."""
+    why: str
+    """The command it was moved by: "undo", "goto"…"""
+    time: float
 
 
 def message(role: str, content: str | None, **more: Any) -> Json:

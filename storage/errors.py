@@ -23,3 +23,7 @@ class StoreUnavailable(StoreError):
 
 class StoreInUse(StoreUnavailable):
     """Another gateway holds this database."""
+
+
+class InterchangeError(StoreError):
+    """A file holds no session that can be taken in. The text names the line."""

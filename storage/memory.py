@@ -15,9 +15,12 @@ from storage.memory_boxes import BoxTables, MemoryInbox, MemoryOutbox
 from storage.memory_delegations import MemoryDelegations
 from storage.memory_directory import DirectoryTables, MemoryDirectory
 from storage.memory_ledger import Booked, MemoryLedger
+from storage.memory_menus import MemoryMenus
 from storage.memory_questions import MemoryQuestions, QuestionTables
 from storage.memory_rows import Table, Undo, undo
+from storage.memory_search import MemorySearch, SearchTables
 from storage.memory_tree import MemoryTree, TreeTables
+from storage.menus import MenuButton
 from storage.store import Transaction
 
 T = TypeVar("T")
@@ -27,10 +30,12 @@ class _Tables:
     def __init__(self, journal: list[Undo]) -> None:
         self.tree = TreeTables(journal)
         self.boxes = BoxTables(journal)
+        self.menus: Table[str, MenuButton] = Table(journal, "button")
         self.questions = QuestionTables(journal)
         self.delegations: Table[int, Delegation] = Table(journal, "delegation")
         self.directory = DirectoryTables(journal)
         self.ledger: Table[int, Booked] = Table(journal, "ledger line")
+        self.search = SearchTables(journal)
 
 
 class MemoryTransaction:
@@ -39,10 +44,12 @@ class MemoryTransaction:
         self.tree = MemoryTree(tables.tree, now)
         self.inbox = MemoryInbox(tables.boxes, tables.tree, tables.directory, now)
         self.outbox = MemoryOutbox(tables.boxes, tables.tree, now)
+        self.menus = MemoryMenus(tables.menus, tables.boxes)
         self.questions = MemoryQuestions(tables.questions, tables.tree, tables.boxes, now)
         self.delegations = MemoryDelegations(tables.delegations, tables.tree, now)
         self.directory = MemoryDirectory(tables.directory, tables.tree, now)
         self.ledger = MemoryLedger(tables.ledger, tables.tree, now)
+        self.search = MemorySearch(tables.search, tables.tree)
 
 
 class MemoryStore:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel
+from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel, StoredFile
+from storage.errors import NotFound
 from storage.jsontext import copied
 from storage.memory_directory import DirectoryTables, set_cursor
 from storage.memory_rows import Table, Undo
@@ -15,6 +16,8 @@ class BoxTables:
         self.inbox: Table[int, InboxRow] = Table(journal, "inbox row")
         self.keys: Table[str, int] = Table(journal, "inbox key")
         self.outbox: Table[int, OutboxRow] = Table(journal, "outbox row")
+        self.files: Table[int, StoredFile | None] = Table(journal, "file")
+        """None where the content was dropped."""
         self.links: Table[tuple[str, str], int] = Table(journal, "message link")
 
 
@@ -124,6 +127,22 @@ class MemoryOutbox:
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         return self._tables.links.get((address, message_id))
+
+    def keep(self, file: StoredFile) -> int:
+        files = self._tables.files
+        number = files.next_id
+        files[number] = file
+        return number
+
+    def kept(self, file: int) -> StoredFile:
+        found = self._tables.files[file]
+        if found is None:
+            raise NotFound(f"there is no file {file}")
+        return found
+
+    def drop(self, file: int) -> None:
+        if file in self._tables.files:
+            self._tables.files[file] = None
 
 
 def _copy_arrival(row: InboxRow) -> InboxRow:

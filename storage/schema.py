@@ -11,6 +11,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -20,7 +21,7 @@ from sqlalchemy import (
 
 from storage.dialect import ID
 
-HEAD = "0001"
+HEAD = "0003"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -57,7 +58,11 @@ entries = Table(
     Column("parent", ID, ForeignKey("entries.id")),
     Column("number", Integer, nullable=False),
     Column("depth", Integer, nullable=False),
+    # The first entry of the strand it continues; empty in the first one itself. See entries.Strand.
+    Column("strand", ID),
     Column("kind", String, nullable=False),
+    # The kind, or a message's role: see tree.sort_of. Copied out of the body, for SQL.
+    Column("sort", String, nullable=False),
     Column("body", Text, nullable=False),
     # Of a compaction: where reading a context stops. Copied out of the body, so that SQL need not
     # read JSON. Not a foreign key: what it names may be anything.
@@ -66,6 +71,28 @@ entries = Table(
     Column("tokens", Integer, nullable=False),
     Column("time", Double, nullable=False),
     UniqueConstraint("session", "number"),
+)
+Index("ix_entries_parent", entries.c.parent)
+Index("ix_entries_strand", entries.c.strand, entries.c.number)
+Index(
+    "ix_entries_first",
+    entries.c.session,
+    sqlite_where=entries.c.strand.is_(None),
+    postgresql_where=entries.c.strand.is_(None),
+)
+Index(
+    "ix_entries_label",
+    entries.c.session,
+    sqlite_where=entries.c.kind == "label",
+    postgresql_where=entries.c.kind == "label",
+)
+
+original_ids = Table(
+    "original_ids",
+    metadata,
+    Column("session", ID, ForeignKey("sessions.id"), primary_key=True),
+    Column("original", String, primary_key=True),
+    Column("entry", ID, ForeignKey("entries.id"), nullable=False),
 )
 
 leaf_moves = Table(
@@ -76,6 +103,7 @@ leaf_moves = Table(
     Column("from_entry", ID, ForeignKey("entries.id")),
     Column("to_entry", ID, ForeignKey("entries.id")),
     Column("moved_by", Text, nullable=False),
+    Column("why", String, nullable=False),
     Column("time", Double, nullable=False),
 )
 
@@ -87,6 +115,14 @@ conversations = Table(
     # Empty until it is bound: a cursor may arrive first.
     Column("session", ID, ForeignKey("sessions.id"), index=True),
     Column("cursor", Text),
+)
+
+session_members = Table(
+    "session_members",
+    metadata,
+    # A person's identity, or a conversation's address.
+    Column("member", String, primary_key=True),
+    Column("session", ID, ForeignKey("sessions.id"), primary_key=True, index=True),
 )
 
 inbox = Table(
@@ -117,6 +153,28 @@ outbox = Table(
     Column("message_id", String),
     Column("error", Text, nullable=False),
     Column("time", Double, nullable=False),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("picture", Boolean, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+menu_buttons = Table(
+    "menu_buttons",
+    metadata,
+    Column("token", String, primary_key=True),
+    Column("address", String, nullable=False),
+    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
+    Column("label", Text, nullable=False),
+    Column("command", Text, nullable=False),
+    Column("by_whom", String, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("used", Text, nullable=False),
 )
 
 message_links = Table(
@@ -212,6 +270,14 @@ ledger = Table(
     Column("delegation", ID, ForeignKey("delegations.id"), index=True),
 )
 Index("ledger_address", ledger.c.address, ledger.c.time)
+
+# Beside the search index (dialect.SEARCH_INDEX): its words, to find those that begin alike.
+search_words = Table(
+    "search_words",
+    metadata,
+    Column("word", String, primary_key=True),
+    sqlite_with_rowid=False,
+)
 
 people = Table(
     "people",

@@ -18,7 +18,9 @@ from storage.sql_boxes import SqlInbox, SqlOutbox
 from storage.sql_delegations import SqlDelegations
 from storage.sql_directory import SqlDirectory
 from storage.sql_ledger import SqlLedger
+from storage.sql_menus import SqlMenus
 from storage.sql_questions import SqlQuestions
+from storage.sql_search import SqlSearch
 from storage.sql_tree import SqlTree
 from storage.sql_writer import Writer
 from storage.store import Transaction
@@ -33,10 +35,12 @@ class SqlTransaction:
         self.tree = SqlTree(connection, now)
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
+        self.menus = SqlMenus(connection)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
         self.ledger = SqlLedger(connection, now)
+        self.search = SqlSearch(connection, now)
 
 
 class SqlStore:

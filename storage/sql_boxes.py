@@ -4,12 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel
+from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel, StoredFile
 from storage.errors import NotFound
 from storage.jsontext import dumps
-from storage.schema import inbox, message_links, outbox
+from storage.schema import files, inbox, message_links, outbox
 from storage.sql_directory import set_cursor
 from storage.sql_rows import insert_row
 
@@ -80,6 +80,9 @@ _RELINK_MESSAGE = (
     .values(entry=bindparam("to"))
 )
 _LINK_MESSAGE = insert(message_links)
+_KEEP = insert(files)
+_KEPT = select(files.c.name, files.c.data, files.c.picture).where(files.c.id == bindparam("file"))
+_DROP = delete(files).where(files.c.id == bindparam("file"))
 
 
 class SqlInbox:
@@ -207,6 +210,19 @@ class SqlOutbox:
             _LINKED, {"at": address, "message": message_id}
         ).scalar()
         return entry
+
+    def keep(self, file: StoredFile) -> int:
+        values = {"name": file.name, "picture": file.picture, "data": file.data}
+        return insert_row(self._connection, _KEEP, values)
+
+    def kept(self, file: int) -> StoredFile:
+        row = self._connection.execute(_KEPT, {"file": file}).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no file {file}")
+        return StoredFile(row.name, row.data, row.picture)
+
+    def drop(self, file: int) -> None:
+        self._connection.execute(_DROP, {"file": file})
 
 
 def _inbox_row(row: Sequence[Any]) -> InboxRow:

@@ -1,14 +1,15 @@
 """Conversations, people, audit and facts in SQL."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from storage.entries import Json
+from storage import sql_overview
+from storage.entries import Json, Overview
 from storage.jsontext import dumps
-from storage.schema import audit, conversations, facts, people
+from storage.schema import audit, conversations, facts, people, session_members
 
 _CONVERSATION = select(conversations.c.session).where(conversations.c.address == bindparam("at"))
 _ADD_CONVERSATION = insert(conversations)
@@ -23,6 +24,22 @@ _SET_CURSOR = (
     .values(cursor=bindparam("to"))
 )
 _ADDRESSES = select(conversations.c.address).where(conversations.c.session == bindparam("session"))
+_IS_MEMBER = select(session_members.c.session).where(
+    session_members.c.member == bindparam("member"),
+    session_members.c.session == bindparam("session"),
+)
+_JOIN = insert(session_members)
+_MEMBERS = (
+    select(session_members.c.member)
+    .where(session_members.c.session == bindparam("session"))
+    .order_by(session_members.c.member)
+)
+_JOINED = (
+    select(session_members.c.session)
+    .distinct()
+    .where(session_members.c.member.in_(bindparam("members", expanding=True)))
+    .order_by(session_members.c.session.desc())
+)
 _CURSORS = select(conversations.c.address, conversations.c.cursor).where(
     conversations.c.platform == bindparam("platform"), conversations.c.cursor.is_not(None)
 )
@@ -57,9 +74,30 @@ class SqlDirectory:
     def bind(self, address: str, session: int) -> None:
         if not self._connection.execute(_BIND, {"at": address, "to": session}).rowcount:
             _add_conversation(self._connection, address, session=session, cursor=None)
+        self.join(session, address)
 
     def addresses(self, session: int) -> list[str]:
         return sorted(self._connection.execute(_ADDRESSES, {"session": session}).scalars())
+
+    def join(self, session: int, member: str) -> None:
+        values = {"session": session, "member": member}
+        if self._connection.execute(_IS_MEMBER, values).scalar() is None:
+            self._connection.execute(_JOIN, values)
+
+    def members(self, session: int) -> list[str]:
+        return list(self._connection.execute(_MEMBERS, {"session": session}).scalars())
+
+    def joined(self, members: Collection[str]) -> list[int]:
+        return list(self._connection.execute(_JOINED, {"members": list(members)}).scalars())
+
+    def recent(self, members: Collection[str], *, limit: int, skip: int = 0) -> list[int]:
+        return sql_overview.recent(self._connection, members, limit, skip)
+
+    def foreign_forks(self, members: Collection[str]) -> list[int]:
+        return sql_overview.foreign_forks(self._connection, members)
+
+    def overview(self, session: int) -> Overview:
+        return sql_overview.overview(self._connection, session)
 
     def cursors(self, platform: str) -> Mapping[str, str]:
         rows = self._connection.execute(_CURSORS, {"platform": platform})

@@ -1,32 +1,44 @@
 """Sessions and their entries in SQL."""
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import fields
-from operator import attrgetter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
+    Boolean,
     Connection,
+    CursorResult,
     Executable,
-    Select,
     bindparam,
     case,
+    exists,
     func,
     insert,
     literal_column,
-    null,
+    or_,
     select,
     update,
 )
 
-from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
+from storage import sql_paths, sql_plant
+from storage import sql_strands as strands
+from storage.entries import (
+    Draft,
+    Entry,
+    Kind,
+    Label,
+    LeafMove,
+    Planted,
+    Session,
+    SessionDraft,
+    SessionKind,
+    Strand,
+    Stretch,
+)
 from storage.errors import EpochLost, LeafMoved, NotFound
-from storage.jsontext import dumps, loads
+from storage.jsontext import dumps
 from storage.schema import entries, leaf_moves, sessions
-from storage.sql_rows import insert_row
-from storage.tree import from_first_kept
+from storage.sql_rows import ENTRY_COLUMNS, entries_of, insert_row
+from storage.tree import effective_labels, fork_point, is_on, sort_of
 
 _SESSION_COLUMNS = (
     sessions.c.id,
@@ -45,6 +57,11 @@ _CHILDREN = (
     .where(sessions.c.parent_session == bindparam("session"))
     .order_by(sessions.c.id)
 )
+_ALL = (
+    select(*_SESSION_COLUMNS)
+    .where(sessions.c.kind == bindparam("kind"))
+    .order_by(sessions.c.id.desc())
+)
 _CREATE = insert(sessions)
 _CLAIM = (
     update(sessions)
@@ -55,12 +72,24 @@ _CLAIM = (
 
 _parent = entries.alias("parent")
 _AFTER = bindparam("after", type_=entries.c.id.type)
-_GIVEN = ("kind", "body", "first_kept", "author", "tokens", "time")
+_GIVEN = ("kind", "sort", "body", "first_kept", "author", "tokens", "time")
+_sibling = entries.alias("sibling")
+_of_session = bindparam("of_session", type_=sessions.c.id.type)
+# The strand that the entry continues: its parent's, where it is the first child there.
+_STRAND = (
+    select(func.coalesce(_parent.c.strand, _parent.c.id))
+    .where(
+        _parent.c.id == _AFTER,
+        _parent.c.session == _of_session,
+        ~exists().where(_sibling.c.parent == _parent.c.id, _sibling.c.session == _of_session),
+    )
+    .scalar_subquery()
+)
 # Where the session is as the caller saw it: the entry, with its place. Else nothing.
 _APPEND = (
     insert(entries)
     .from_select(
-        ["session", "parent", "number", "depth", *_GIVEN],
+        ["session", "parent", "number", "depth", "strand", *_GIVEN],
         select(
             sessions.c.id,
             _AFTER,
@@ -71,13 +100,14 @@ _APPEND = (
                 .scalar_subquery(),
                 literal_column("0"),
             ),
+            _STRAND,
             *(bindparam(name, type_=entries.c[name].type) for name in _GIVEN),
         )
         .where(
-            sessions.c.id == bindparam("of_session"),
-            sessions.c.leaf.is_not_distinct_from(_AFTER),
+            sessions.c.id == _of_session,
             sessions.c.epoch
             == func.coalesce(bindparam("of_epoch", type_=sessions.c.epoch.type), sessions.c.epoch),
+            or_(bindparam("aside", type_=Boolean), sessions.c.leaf.is_not_distinct_from(_AFTER)),
         )
         .with_for_update(of=sessions),
     )
@@ -87,6 +117,17 @@ _MOVE = (
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
+)
+_COUNT = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(last_number=bindparam("number"))
+)
+_RENAME = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(title=bindparam("called"))
+    .returning(*_SESSION_COLUMNS)
 )
 # A session goes on counting from where it was, or from the other session's entry it moves to.
 _MOVE_ACROSS = (
@@ -103,59 +144,19 @@ _MOVE_ACROSS = (
 _NUMBER = select(entries.c.number).where(entries.c.id == bindparam("entry"))
 _RECORD_MOVE = insert(leaf_moves)
 _LEAF_MOVES = (
-    select(leaf_moves.c.from_entry, leaf_moves.c.to_entry, leaf_moves.c.moved_by)
+    select(
+        leaf_moves.c.from_entry,
+        leaf_moves.c.to_entry,
+        leaf_moves.c.moved_by,
+        leaf_moves.c.why,
+        leaf_moves.c.time,
+    )
     .where(leaf_moves.c.session == bindparam("session"))
-    .order_by(leaf_moves.c.id)
+    .order_by(leaf_moves.c.id.desc())
+    .limit(bindparam("at_most"))
 )
 
-_ENTRY_COLUMNS = (
-    entries.c.id,
-    entries.c.session,
-    entries.c.parent,
-    entries.c.number,
-    entries.c.depth,
-    entries.c.kind,
-    entries.c.body,
-    entries.c.author,
-    entries.c.tokens,
-    entries.c.time,
-)
-_ENTRY = select(*_ENTRY_COLUMNS).where(entries.c.id == bindparam("entry"))
-_KIND, _BODY = 5, 6
-_SET_FIELDS = [vars(Entry)[field.name].__set__ for field in fields(Entry)]
-_KINDS = {kind.value: kind for kind in Kind}
-
-
-def _upwards(kept: ColumnElement[Any], *, stop: bool) -> Select[Any]:
-    """The path up from :leaf, entries in no particular order.
-
-    With `stop`, it ends at the first kept entry of the first compaction met: `until` is empty
-    below that compaction and holds the kept entry's id above it. A parent always has the smaller
-    id, so an `until` that is not on the path ends the walk too.
-    """
-    start = select(entries.c.id, entries.c.parent, kept.label("until")).where(
-        entries.c.id == bindparam("leaf")
-    )
-    walk = start.cte("walk", recursive=True)
-    above = select(entries.c.id, entries.c.parent, func.coalesce(walk.c.until, kept)).join(
-        walk, entries.c.id == walk.c.parent
-    )
-    if stop:
-        above = above.where(walk.c.until.is_(None) | (walk.c.id > walk.c.until))
-    walk = walk.union_all(above)
-    return select(*_ENTRY_COLUMNS).join(walk, walk.c.id == entries.c.id)
-
-
-# A compaction that keeps nothing stops the walk at itself.
-_KEPT = case(
-    (
-        entries.c.kind == Kind.COMPACTION.value,
-        func.coalesce(entries.c.first_kept, entries.c.id),
-    ),
-    else_=null(),
-)
-_PATH = _upwards(null(), stop=False)
-_CONTEXT_PATH = _upwards(_KEPT, stop=True)
+_ENTRY = select(*ENTRY_COLUMNS).where(entries.c.id == bindparam("entry"))
 
 
 class SqlTree:
@@ -187,15 +188,27 @@ class SqlTree:
     def claim(self, session: int) -> Session:
         return self._session(_CLAIM, session)
 
+    def rename(self, session: int, title: str) -> Session:
+        row = self._connection.execute(_RENAME, {"session": session, "called": title})
+        return self._one(row, session)
+
     def append(
-        self, session: int, draft: Draft, *, after: int | None, epoch: int | None = None
+        self,
+        session: int,
+        draft: Draft,
+        *,
+        after: int | None,
+        epoch: int | None = None,
+        aside: bool = False,
     ) -> Entry:
         time = self._now if draft.time is None else draft.time
         values = {
             "of_session": session,
             "after": after,
             "of_epoch": epoch,
+            "aside": aside,
             "kind": draft.kind.value,
+            "sort": sort_of(draft.kind, draft.body),
             "body": dumps(draft.body),
             "first_kept": _first_kept(draft),
             "author": draft.author,
@@ -206,7 +219,10 @@ class SqlTree:
         if appended is None:
             raise self._not_as_seen(session, after, epoch)
         entry, number, depth = appended
-        self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
+        if aside:
+            self._connection.execute(_COUNT, {"of_session": session, "number": number})
+        else:
+            self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
@@ -229,7 +245,9 @@ class SqlTree:
             return EpochLost(f"session {session} is in epoch {found.epoch}, not {epoch}")
         return LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
 
-    def move_leaf(self, session: int, to: int | None, *, after: int | None, by: str) -> Session:
+    def move_leaf(
+        self, session: int, to: int | None, *, after: int | None, by: str, why: str = ""
+    ) -> Session:
         execute = self._connection.execute
         found = self._session(_LOCKED_SESSION, session)
         number = 0 if to is None else self._number(to)
@@ -243,41 +261,121 @@ class SqlTree:
                 "from_entry": after,
                 "to_entry": to,
                 "moved_by": by,
+                "why": why,
                 "time": self._now,
             },
         )
         return self.session(session)
 
-    def leaf_moves(self, session: int) -> list[tuple[int | None, int | None, str]]:
-        rows = self._connection.execute(_LEAF_MOVES, {"session": session})
-        return [(row[0], row[1], row[2]) for row in rows]
+    def leaf_moves(self, session: int, limit: int = 100) -> list[LeafMove]:
+        values = {"session": session, "at_most": limit}
+        moves = [LeafMove(*row) for row in self._connection.execute(_LEAF_MOVES, values)]
+        return moves[::-1]
 
     def entry(self, entry: int) -> Entry:
         row = self._connection.execute(_ENTRY, {"entry": entry}).one_or_none()
         if row is None:
             raise NotFound(f"there is no entry {entry}")
-        return _entries([row])[0]
+        return entries_of([row])[0]
+
+    def numbered(self, session: int, number: int) -> Entry | None:
+        found = strands.numbered(self._connection, session, number)
+        if found is not None:
+            return self.entry(found)
+        held = self.session(session)
+        for part in reversed(self.route(fork_point(held))):
+            found = strands.on_strand(self._connection, part.strand, number)
+            if found is not None and number <= part.last_number:
+                return self.entry(found)
+        return None
+
+    def child_entries(self, session: int, entry: int | None) -> list[Entry]:
+        return entries_of(strands.child_rows(self._connection, session, entry))
+
+    def path_end(self, leaf: int | None, limit: int) -> tuple[Entry, ...]:
+        if leaf is None or not limit:
+            return ()
+        return tuple(entries_of(strands.path_end_rows(self._connection, leaf, limit)))
+
+    def route(self, entry: int | None) -> tuple[Stretch, ...]:
+        return strands.route(self._connection, entry) if entry is not None else ()
+
+    def strands(self, session: int) -> list[Strand]:
+        return strands.strands(self._connection, session)
+
+    def along(
+        self,
+        strand: int,
+        low: int,
+        high: int,
+        *,
+        sorts: Collection[str],
+        limit: int,
+        newest: bool = False,
+    ) -> list[Entry]:
+        rows = strands.along_rows(
+            self._connection, strand, low, high, sorts=sorts, limit=limit, newest=newest
+        )
+        return entries_of(rows)
+
+    def labels(self, session: int) -> list[Label]:
+        return effective_labels(self._label_entries(self.session(session)))
+
+    def _label_entries(self, session: Session) -> list[Entry]:
+        own = entries_of(strands.label_rows(self._connection, session.id))
+        fork = fork_point(session)
+        if fork is None or session.parent_session is None:
+            return own
+        inherited = self._label_entries(self.session(session.parent_session))
+        on_path = self.route(fork)
+        return [e for e in inherited if self._holds_in(e, session, on_path)] + own
+
+    def _holds_in(self, label: Entry, fork: Session, on_path: tuple[Stretch, ...]) -> bool:
+        """Whether a fork began with a label: it was given before, to an entry that it has."""
+        target = label.body.get("target")
+        if label.time > fork.created or not isinstance(target, int):
+            return False
+        last = self.route(target)[-1]
+        return is_on(on_path, last.strand, last.last_depth)
+
+    def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
+        self._session(_LOCKED_SESSION, session)
+        return sql_plant.plant(self._connection, session, planted, leaf, self._now)
+
+    def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:
+        sizes = sql_plant.sizes(self._connection)
+        rows = self._connection.execute(_ALL, {"kind": kind.value})
+        return [(found, sizes.get(found.id, 0)) for found in map(_session, rows)]
+
+    def entries(self, session: int) -> list[Entry]:
+        return sql_plant.all_entries(self._connection, session)
+
+    def original(self, session: int, original: str) -> Entry | None:
+        found = sql_plant.original(self._connection, session, original)
+        if found is not None:
+            return self.entry(found)
+        on_path = self.route(fork_point(self.session(session)))
+        for one in dict.fromkeys(part.session for part in reversed(on_path)):
+            found = sql_plant.original(self._connection, one, original)
+            if found is not None:
+                last = self.route(found)[-1]
+                return self.entry(found) if is_on(on_path, last.strand, last.last_depth) else None
+        return None
+
+    def originals(self, session: int) -> dict[int, str]:
+        return sql_plant.originals(self._connection, session)
 
     def path(self, leaf: int | None) -> tuple[Entry, ...]:
-        return self._walk(_PATH, leaf)
+        return sql_paths.path(self._connection, leaf)
 
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
-        return from_first_kept(self._walk(_CONTEXT_PATH, leaf))
-
-    def _walk(self, statement: Select[Any], leaf: int | None) -> tuple[Entry, ...]:
-        if leaf is None:
-            return ()
-        found: list[Entry] = []
-        # In parts: the fewer objects live at once, the less often the garbage collector runs.
-        for rows in self._connection.execute(statement, {"leaf": leaf}).partitions(256):
-            found += _entries(rows)
-        if not found:
-            raise NotFound(f"there is no entry {leaf}")
-        found.sort(key=attrgetter("id"))  # a parent always has the smaller id
-        return tuple(found)
+        return sql_paths.context_path(self._connection, leaf)
 
     def _session(self, statement: Executable, session: int) -> Session:
-        row = self._connection.execute(statement, {"session": session}).one_or_none()
+        return self._one(self._connection.execute(statement, {"session": session}), session)
+
+    def _one(self, result: CursorResult[Any], session: int) -> Session:
+        row = result.one_or_none()
         if row is None:
             raise NotFound(f"there is no session {session}")
         return _session(row)
@@ -294,21 +392,6 @@ def _session(row: Sequence[Any]) -> Session:
     return Session(
         id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created
     )
-
-
-def _entries(rows: Sequence[Sequence[Any]]) -> list[Entry]:
-    """Entries from rows of _ENTRY_COLUMNS; at least one row.
-
-    Column by column, because a path may have thousands: one call decodes all bodies, and the fields
-    are set through their slots, which is twice as fast as the constructor of a frozen dataclass.
-    """
-    columns: list[Any] = list(zip(*rows, strict=True))
-    columns[_KIND] = map(_KINDS.__getitem__, columns[_KIND])
-    columns[_BODY] = loads(f"[{','.join(columns[_BODY])}]")
-    made = [object.__new__(Entry) for _ in rows]
-    for set_field, column in zip(_SET_FIELDS, columns, strict=True):
-        deque(map(set_field, made, column), maxlen=0)
-    return made
 
 
 def _first_kept(draft: Draft) -> int | None:

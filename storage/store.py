@@ -6,13 +6,14 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 `await store.read(work)` is the same for work that only reads, and never waits for writers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, Parcel
+from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, Parcel, StoredFile
 from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Draft, Entry, Json, Session, SessionDraft, Usage
+from storage.entries import Entry, Json, Overview, Usage
 from storage.ledger import LedgerGroup, LedgerLine, Spending
+from storage.menus import MenuButton
 from storage.questions import (
     ButtonRow,
     Choice,
@@ -21,57 +22,9 @@ from storage.questions import (
     QuestionPost,
     QuestionState,
 )
+from storage.store_tree import Tree
 
 T = TypeVar("T")
-
-
-class Tree(Protocol):
-    """Sessions and their entries. No entry is ever changed or removed."""
-
-    def create(self, draft: SessionDraft) -> Session: ...
-
-    def session(self, session: int) -> Session:
-        """NotFound where there is none."""
-        ...
-
-    def children(self, session: int) -> list[Session]:
-        """Sessions whose parent is this one, oldest first."""
-        ...
-
-    def claim(self, session: int) -> Session:
-        """Raise the epoch by one: whoever held the session before can no longer write."""
-        ...
-
-    def append(
-        self, session: int, draft: Draft, *, after: int | None, epoch: int | None = None
-    ) -> Entry:
-        """Add an entry below `after` and move the leaf to it.
-
-        LeafMoved where the leaf is not `after`; EpochLost where `epoch` is given and is not the
-        session's; NotFound where there is no such session.
-        """
-        ...
-
-    def move_leaf(self, session: int, to: int | None, *, after: int | None, by: str) -> Session:
-        """Compare-and-set: LeafMoved where the leaf is not `after`; NotFound for an entry `to`
-        that is not there. The move is itself recorded."""
-        ...
-
-    def leaf_moves(self, session: int) -> list[tuple[int | None, int | None, str]]:
-        """Recorded moves as (from, to, by), oldest first. Appends are not among them."""
-        ...
-
-    def entry(self, entry: int) -> Entry: ...
-
-    def path(self, leaf: int | None) -> tuple[Entry, ...]:
-        """The whole path from the root to `leaf`, root first; empty for None."""
-        ...
-
-    def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
-        """What a context is made of: the path from the first kept entry of the newest compaction
-        on it, root first; the whole path where there is no compaction. Where the kept entry is not
-        on the path, from the compaction on. Costs what it returns, never the session's size."""
-        ...
 
 
 class Inbox(Protocol):
@@ -116,6 +69,16 @@ class Outbox(Protocol):
 
     def linked_entry(self, address: str, message_id: str) -> int | None: ...
 
+    def keep(self, file: StoredFile) -> int:
+        """Keep a file until it is sent; its id for a parcel's payload."""
+        ...
+
+    def kept(self, file: int) -> StoredFile: ...
+
+    def drop(self, file: int) -> None:
+        """Forget a file's content."""
+        ...
+
 
 class Questions(Protocol):
     def create(self, draft: QuestionDraft) -> Question: ...
@@ -149,6 +112,18 @@ class Questions(Protocol):
     def add_button(self, token: str, post: QuestionPost, choice: Choice) -> None: ...
 
     def button(self, token: str) -> ButtonRow | None: ...
+
+
+class Menus(Protocol):
+    """Buttons whose press is a command."""
+
+    def put(self, button: MenuButton) -> None: ...
+
+    def get(self, token: str) -> MenuButton | None: ...
+
+    def use(self, outbox: int, used: str) -> bool:
+        """Compare-and-set: all buttons of a message are used up; False where they were before."""
+        ...
 
 
 class Delegations(Protocol):
@@ -215,6 +190,32 @@ class Directory(Protocol):
         """Conversations bound to a session."""
         ...
 
+    def join(self, session: int, member: str) -> None:
+        """Note that a person (identity) spoke in a session. Conversations (address) join by being
+        bound. Once is for ever."""
+        ...
+
+    def members(self, session: int) -> list[str]:
+        """People and conversations that ever joined a session."""
+        ...
+
+    def joined(self, members: Collection[str]) -> list[int]:
+        """Sessions that any of these ever joined, newest first."""
+        ...
+
+    def recent(self, members: Collection[str], *, limit: int, skip: int = 0) -> list[int]:
+        """Chat sessions that any of these ever joined, those that were written to last first. An
+        empty one without a title is not among them."""
+        ...
+
+    def foreign_forks(self, members: Collection[str]) -> list[int]:
+        """Forks that any of these ever joined, of sessions that none of them did."""
+        ...
+
+    def overview(self, session: int) -> Overview:
+        """NotFound where there is none."""
+        ...
+
     def cursors(self, platform: str) -> Mapping[str, str]:
         """Address → cursor, for the conversations of a platform that have one."""
         ...
@@ -236,6 +237,23 @@ class Directory(Protocol):
     def set_fact(self, name: str, value: Any) -> None: ...
 
 
+class Search(Protocol):
+    """Full-text search over the entries that were followed. See search.py for what is found."""
+
+    def find(
+        self, words: str, sessions: Collection[int], *, limit: int = 10, before: int | None = None
+    ) -> list[Entry]:
+        """The sessions' own entries in which all of the words are, newest first; none where there
+        is no word among `words`. With `before`, only entries with a smaller id. A fork has its own
+        entries only: to find what it begins with, name the session it was made from too."""
+        ...
+
+    def follow(self, limit: int) -> int:
+        """Take the next entries into the index, at most `limit`. How many were looked at: 0 where
+        all of them were before."""
+        ...
+
+
 class Transaction(Protocol):
     @property
     def tree(self) -> Tree: ...
@@ -244,6 +262,8 @@ class Transaction(Protocol):
     @property
     def outbox(self) -> Outbox: ...
     @property
+    def menus(self) -> Menus: ...
+    @property
     def questions(self) -> Questions: ...
     @property
     def delegations(self) -> Delegations: ...
@@ -251,6 +271,8 @@ class Transaction(Protocol):
     def directory(self) -> Directory: ...
     @property
     def ledger(self) -> Ledger: ...
+    @property
+    def search(self) -> Search: ...
     @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""

@@ -94,10 +94,16 @@ def _schema(file: Path) -> list[tuple[str, str]]:
     return rows
 
 
+def _is_ours(name: str | None, _type: str, _parents: object) -> bool:
+    """All but the search index, whose tables are SQLite's own."""
+    return not str(name).startswith("search_index")
+
+
 def test_the_migrations_make_what_the_schema_says(database: Path) -> None:
     engine = create_engine(url_of(database))
     with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"target_metadata": metadata})
+        opts = {"target_metadata": metadata, "include_name": _is_ours}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, metadata) == []
         assert context.get_current_heads() == (HEAD,)
         assert context.opts  # else the comparison would have had nothing to compare with

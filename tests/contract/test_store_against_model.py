@@ -18,7 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.entries import Draft, Entry
+from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
 from storage.errors import EpochLost, LeafMoved, StoreError
 from storage.memory import MemoryStore
 from storage.sql import SqlStore
@@ -36,6 +36,7 @@ class ModelSession:
 
 @dataclass
 class ModelEntry:
+    session: int
     parent: int | None
     number: int
     depth: int
@@ -104,13 +105,90 @@ class Trees(RuleBasedStateMachine):
         else:
             depth = 0 if after is None else self.entries[after].depth + 1
             session.last_number += 1
-            self.entries[result.id] = ModelEntry(after, session.last_number, depth, kept, compacts)
+            self.entries[result.id] = ModelEntry(
+                id_, after, session.last_number, depth, kept, compacts
+            )
             session.leaf = result.id
             assert (result.parent, result.number, result.depth) == (
                 after,
                 session.last_number,
                 depth,
             )
+
+    @precondition(lambda self: self.entries)
+    @rule(data=st.data())
+    def append_aside(self, data: st.DataObject) -> None:
+        id_, session = self.any_session(data)
+        after = self.any_place(data)
+        append = _append(id_, said("aside"), after, session.epoch, aside=True)
+        result = self.both(lambda s: s.run(append))
+        depth = 0 if after is None else self.entries[after].depth + 1
+        session.last_number += 1
+        self.entries[result.id] = ModelEntry(id_, after, session.last_number, depth, None, False)
+
+    @precondition(lambda self: self.entries)
+    @rule(data=st.data())
+    def label(self, data: st.DataObject) -> None:
+        id_, session = self.any_session(data)
+        target = data.draw(st.sampled_from(sorted(self.entries)))
+        body = {"label": data.draw(st.sampled_from(["a", "b", ""])), "target": target}
+        draft = Draft(Kind.LABEL, body)
+        result = self.both(lambda s: s.run(_append(id_, draft, session.leaf, session.epoch)))
+        depth = 0 if session.leaf is None else self.entries[session.leaf].depth + 1
+        session.last_number += 1
+        self.entries[result.id] = ModelEntry(
+            id_, session.leaf, session.last_number, depth, None, False
+        )
+        session.leaf = result.id
+
+    @precondition(lambda self: self.entries)
+    @rule(data=st.data())
+    def fork(self, data: st.DataObject) -> None:
+        start = data.draw(st.sampled_from(sorted(self.entries)))
+        source = self.entries[start].session
+
+        def work(t: Transaction) -> Session:
+            made = t.tree.create(SessionDraft(SessionKind.CHAT, "", source, start))
+            return t.tree.move_leaf(made.id, start, after=None, by="me")
+
+        made = self.both(lambda s: s.run(work))
+        moves: list[tuple[int | None, int | None, str]] = [(None, start, "me")]
+        self.sessions[made.id] = ModelSession(start, 0, self.entries[start].number, moves)
+
+    @precondition(lambda self: self.entries)
+    @rule(data=st.data())
+    def survey(self, data: st.DataObject) -> None:
+        """Both stores agree on what is asked by strand, and it is what walking the tree gives."""
+        id_, _ = self.any_session(data)
+        place = data.draw(st.sampled_from(sorted(self.entries)))
+        limit = data.draw(st.integers(1, 4))
+
+        def ask(t: Transaction) -> list[Any]:
+            strands = t.tree.strands(id_)
+            return [
+                t.tree.route(place),
+                strands,
+                t.tree.path_end(place, limit),
+                t.tree.child_entries(id_, place),
+                t.tree.child_entries(id_, None),
+                t.tree.labels(id_),
+                [t.tree.numbered(id_, number) for number in range(1, 9)],
+                [
+                    t.tree.along(s.first, 2, 9, sorts=["user", "label"], limit=limit, newest=newest)
+                    for s in strands
+                    for newest in (True, False)
+                ],
+            ]
+
+        route, strands, end, children, *_ = self.both(lambda s: s.read(ask))
+        path = self.path(place)
+        assert [entry.id for entry in end] == path[-limit:]
+        assert route[-1].last == place
+        assert all(part.last in path and part.strand in path for part in route)
+        own = [e for e, entry in self.entries.items() if entry.session == id_]
+        below = [e for e in own if self.entries[e].parent == place]
+        assert [entry.id for entry in children] == below
+        assert sum(s.tip_depth - s.depth + 1 for s in strands) == len(own)
 
     @precondition(lambda self: self.sessions)
     @rule(data=st.data())
@@ -151,7 +229,8 @@ class Trees(RuleBasedStateMachine):
 
             def read(t: Transaction, id_: int = id_) -> tuple[int | None, int, list[Any]]:
                 found = t.tree.session(id_)
-                return found.leaf, found.epoch, t.tree.leaf_moves(id_)
+                moves = [(m.source, m.target, m.by) for m in t.tree.leaf_moves(id_)]
+                return found.leaf, found.epoch, moves
 
             found = self.both(lambda s, read=read: s.read(read))  # type: ignore[misc]
             assert found == (session.leaf, session.epoch, session.moves)
@@ -172,9 +251,9 @@ class Trees(RuleBasedStateMachine):
 
 
 def _append(
-    session: int, draft: Draft, after: int | None, epoch: int
+    session: int, draft: Draft, after: int | None, epoch: int, *, aside: bool = False
 ) -> Callable[[Transaction], Entry]:
-    return lambda t: t.tree.append(session, draft, after=after, epoch=epoch)
+    return lambda t: t.tree.append(session, draft, after=after, epoch=epoch, aside=aside)
 
 
 def test_both_stores_do_to_trees_what_the_model_does(

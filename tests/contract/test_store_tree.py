@@ -145,7 +145,10 @@ async def test_leaf_moves_are_recorded_and_appends_are_not(store: Store) -> None
     other = await new_session(store)
     await store.run(lambda t: t.tree.move_leaf(other.id, one.id, after=None, by="c"))
     moves = await store.read(lambda t: t.tree.leaf_moves(session.id))
-    assert moves == [(two.id, one.id, "a"), (one.id, None, "b")]
+    assert [(move.source, move.target, move.by) for move in moves] == [
+        (two.id, one.id, "a"),
+        (one.id, None, "b"),
+    ]
 
 
 async def test_a_leaf_that_is_elsewhere_is_not_moved(store: Store) -> None:

@@ -1,0 +1,67 @@
+"""Secrets in text, found by their looks, or because they are known.
+
+Better a word too much than a key too few: what looks like a secret is taken out. Every pattern is
+bounded, so that a text of any length is searched in one go.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection
+
+REDACTED = "[redacted]"
+SHORTEST_SECRET = 4
+"""Characters. Shorter ones are part of everything that anybody writes."""
+
+_NAMES = (
+    "api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|"
+    "auth[_-]?token|access[_-]?token|refresh[_-]?token|bot[_-]?token|token|secret|"
+    "passwords?|passwd|passphrase"
+)
+_LOOKS = re.compile(
+    "|".join(
+        (
+            # A private key, also one whose end was cut off.
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?"
+            r"(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
+            # What providers hand out: it begins with their sign.
+            r"(?<![\w-])(?:sk|pk|rk|gsk|xai|hf|npm|r8|pypi|dop_v1|shpat|glpat)[-_][\w-]{16,400}",
+            r"(?<!\w)gh[a-z]_\w{20,300}",
+            r"(?<!\w)github_pat_\w{20,300}",
+            r"(?<!\w)xox[a-z]-[\w-]{10,300}",
+            r"(?<!\w)(?:AKIA|ASIA)[0-9A-Z]{16}(?!\w)",
+            r"(?<!\w)AIza[\w-]{35}",
+            # Telegram's and Discord's bot tokens, JSON web tokens.
+            r"(?<!\d)\d{6,12}:[\w-]{30,60}",
+            r"(?<![\w-])[\w-]{23,30}\.[\w-]{6}\.[\w-]{27,60}",
+            r"(?<![\w-])eyJ[\w-]{8,2000}\.[\w-]{8,4000}(?:\.[\w-]{1,2000})?",
+        )
+    ),
+    re.DOTALL,
+)
+_AFTER_ITS_NAME = re.compile(
+    r"(?P<before>"
+    # Authorization headers, and values with a telling name, in JSON within JSON too.
+    r"\b(?:bearer|basic)\s{1,4}(?=[a-z.~+/=_-]{0,200}\d)(?=[\w.~+/=-]{12})|"
+    rf"(?:{_NAMES})\\{{0,8}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,8}}[\"']?(?=[^\s\"']{{6}})"
+    r")[^\s\"'\\,;&<>]{1,4000}",
+    re.IGNORECASE,
+)
+_IN_URL = re.compile(r"(?P<before>://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)")
+
+
+def redactor(secrets: Collection[str]) -> Callable[[str], str]:
+    """What replaces every secret in a text: the known ones, and what looks like one."""
+    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+    known |= {json.dumps(secret)[1:-1] for secret in known}  # as they stand in quoted JSON
+    longest_first = sorted(known, key=len, reverse=True)
+    exact = re.compile("|".join(map(re.escape, longest_first))) if known else None
+
+    def redact(text: str) -> str:
+        if exact is not None:
+            text = exact.sub(REDACTED, text)
+        text = _LOOKS.sub(REDACTED, text)
+        for pattern in (_IN_URL, _AFTER_ITS_NAME):
+            text = pattern.sub(rf"\g<before>{REDACTED}", text)
+        return text
+
+    return redact

@@ -1,0 +1,73 @@
+"""A database of an earlier version is brought up to date with everything in it."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from storage.dialect import parse_url, writer_engine
+from storage.sql import SqlStore
+from tests.contract.stores import url_of
+
+BODIES = {
+    "said": {"role": "user", "content": "a question"},
+    "called": {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+    "answered": {"role": "assistant", "content": "an answer"},
+}
+# id, session, parent, number, what it is: two branches below 1, and a fork that begins with 2.
+ENTRIES = [
+    (1, 1, None, 1, "said"),
+    (2, 1, 1, 2, "called"),
+    (3, 1, 1, 3, "answered"),
+    (4, 2, 2, 3, "said"),
+    (5, 1, 2, 4, "answered"),
+]
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A database as the first version left it."""
+    file = tmp_path / "old.db"
+    config = Config()
+    config.set_main_option("script_location", "storage:migrations")
+    engine = writer_engine(parse_url(url_of(file)))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    engine.dispose()
+    with sqlite3.connect(file) as raw:
+        for id_, parent_entry in ((1, None), (2, 2)):
+            parent = 1 if parent_entry else None
+            row = (id_, "chat", None, 0, 9, "", parent, parent_entry, 0.0)
+            raw.execute(f"INSERT INTO sessions VALUES ({','.join('?' * 9)})", row)
+        for id_, session, parent, number, what in ENTRIES:
+            raw.execute(
+                "INSERT INTO entries VALUES (?,?,?,?,0,'message',?,NULL,'telegram:7',0,0.0)",
+                (id_, session, parent, number, json.dumps(BODIES[what])),
+            )
+        raw.execute("INSERT INTO conversations VALUES ('telegram:1','telegram',1,NULL)")
+    raw.close()
+    return file
+
+
+async def test_entries_of_the_first_version_get_their_strands_and_members(old: Path) -> None:
+    store = await SqlStore.open(url_of(old))
+    strands = await store.read(lambda tx: tx.tree.strands(1))
+    assert [(s.first, s.parent, s.tip) for s in strands] == [(1, None, 5), (3, 1, 3)]
+    assert [s.first for s in await store.read(lambda tx: tx.tree.strands(2))] == [4]
+    silent = await store.read(lambda tx: tx.tree.along(1, 1, 9, sorts=["calls"], limit=9))
+    assert [entry.id for entry in silent] == [2]
+    assert await store.read(lambda tx: tx.directory.members(1)) == ["telegram:1", "telegram:7"]
+    await store.close()
+
+
+async def test_entries_stay_append_only(old: Path) -> None:
+    await (await SqlStore.open(url_of(old))).close()
+    connection = sqlite3.connect(old)
+    for statement in ("UPDATE entries SET author = ''", "DELETE FROM entries"):
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            connection.execute(statement)
+    connection.close()

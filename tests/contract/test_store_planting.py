@@ -1,0 +1,156 @@
+"""Sessions that are taken in whole."""
+
+import pytest
+
+from storage.entries import Draft, Entry, Kind, Planted, SessionDraft, SessionKind, message
+from storage.errors import NotFound
+from storage.store import Store, Transaction
+from tests.contract.stores import Clock, append, new_session, path_of, said, texts
+
+LABEL = Draft(Kind.LABEL, {"label": "here", "target": 1})
+COMPACTION = Draft(Kind.COMPACTION, {"summary": "s", "first_kept": 1, "tokens_before": 9})
+RESULT = Draft(Kind.MESSAGE, message("tool", "seen", tool_call_id="c", call_entry=2))
+LEFT = Draft(Kind.BRANCH_SUMMARY, {"summary": "s", "from": 4})
+ELSEWHERE = Draft(Kind.BRANCH_SUMMARY, {"summary": "s", "from": "root"})
+
+TREE = [
+    Planted(Draft(Kind.MESSAGE, message("user", "a"), "ann", 3, 5.0), None, "first"),
+    Planted(said("b"), 0, "b"),
+    Planted(said("c"), 1),
+    Planted(RESULT, 2),
+    Planted(said("d"), 1, "d"),
+    Planted(LEFT, 1),
+    Planted(ELSEWHERE, 5),
+    Planted(LABEL, 6),
+    Planted(COMPACTION, 7, "last"),
+    Planted(said("another root"), None),
+]
+
+
+async def planted(store: Store, leaf: int | None = 8) -> tuple[int, list[int]]:
+    """A session with the tree in it, and its ids. It is not the first in its database."""
+    await append(store, (await new_session(store)).id, said("before"), said("before"))
+    session = (await new_session(store)).id
+    return session, await store.run(lambda tx: tx.tree.plant(session, TREE, leaf))
+
+
+async def test_planted_entries_are_where_they_were_said_to_be(store: Store) -> None:
+    session, ids = await planted(store)
+    entries = await store.read(lambda tx: tx.tree.entries(session))
+    assert [entry.id for entry in entries] == ids
+    assert [entry.number for entry in entries] == list(range(1, 11))
+    assert [entry.depth for entry in entries] == [0, 1, 2, 3, 2, 2, 3, 4, 5, 0]
+    parents = [None if each.parent is None else ids[each.parent] for each in TREE]
+    assert [entry.parent for entry in entries] == parents
+    assert entries[0] == Entry(
+        ids[0], session, None, 1, 0, Kind.MESSAGE, message("user", "a"), "ann", 3, 5.0
+    )
+
+
+async def test_what_has_no_time_gets_the_stores(store: Store, clock: Clock) -> None:
+    session, _ = await planted(store)
+    entries = await store.read(lambda tx: tx.tree.entries(session))
+    assert {entry.time for entry in entries[1:]} == {clock.now}
+
+
+async def test_places_in_bodies_become_ids_and_text_stays(store: Store) -> None:
+    session, ids = await planted(store)
+    bodies = [entry.body for entry in await store.read(lambda tx: tx.tree.entries(session))]
+    assert bodies[3]["call_entry"] == ids[2]
+    assert bodies[5]["from"] == ids[4]
+    assert bodies[6]["from"] == "root"
+    assert bodies[7]["target"] == ids[1]
+    assert bodies[8]["first_kept"] == ids[1]
+
+
+async def test_the_leaf_stands_where_it_was_put_and_the_session_goes_on(store: Store) -> None:
+    session, ids = await planted(store)
+    context_path = await store.read(lambda tx: tx.tree.context_path(ids[8]))
+    assert [entry.id for entry in context_path] == [ids[n] for n in (1, 5, 6, 7, 8)]
+    (entry,) = await append(store, session, said("next"))
+    assert (entry.parent, entry.number, entry.depth) == (ids[8], 11, 6)
+    empty, _ = await planted(store, leaf=None)
+    assert await path_of(store, empty) == ()
+
+
+async def test_strands_labels_and_sorts_are_as_after_single_appends(store: Store) -> None:
+    session, ids = await planted(store)
+
+    def appended(tx: Transaction) -> int:
+        other = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
+        made: list[int] = []
+        for each in TREE:
+            parent = None if each.parent is None else made[each.parent]
+            body = dict(each.draft.body)
+            for key in ("call_entry", "from", "target", "first_kept"):
+                if isinstance(body.get(key), int):
+                    body[key] = made[body[key]]
+            draft = Draft(each.draft.kind, body)
+            made.append(tx.tree.append(other, draft, after=parent, aside=True).id)
+        return other
+
+    def woven(tx: Transaction, of: int) -> object:
+        strands = [(s.number, s.depth, s.tip_number, s.tip_depth) for s in tx.tree.strands(of)]
+        along = [
+            [e.number for e in tx.tree.along(s.first, 1, 99, sorts=("user", "label"), limit=99)]
+            for s in tx.tree.strands(of)
+        ]
+        return strands, along, [label.name for label in tx.tree.labels(of)]
+
+    other = await store.run(appended)
+    here = await store.read(lambda tx: woven(tx, session))
+    assert here == await store.read(lambda tx: woven(tx, other))
+    route = await store.read(lambda tx: tx.tree.route(ids[8]))
+    assert [part.last for part in route] == [ids[1], ids[8]]
+
+
+async def test_an_entry_is_found_by_what_it_was_called_in_forks_too(store: Store) -> None:
+    session, ids = await planted(store)
+    draft = SessionDraft(SessionKind.CHAT, "fork", session, ids[2])
+    fork = await store.run(lambda tx: tx.tree.create(draft).id)
+
+    def names(tx: Transaction, of: int) -> list[int | None]:
+        found = [tx.tree.original(of, name) for name in ("first", "b", "d", "last", "", "x")]
+        return [entry.id if entry is not None else None for entry in found]
+
+    assert await store.read(lambda tx: names(tx, session)) == [
+        *(ids[n] for n in (0, 1, 4, 8)),
+        None,
+        None,
+    ]
+    assert await store.read(lambda tx: names(tx, fork)) == [ids[0], ids[1], *[None] * 4]
+    originals = await store.read(lambda tx: tx.tree.originals(session))
+    assert originals == {ids[0]: "first", ids[1]: "b", ids[4]: "d", ids[8]: "last"}
+    assert await store.read(lambda tx: tx.tree.originals(fork)) == {}
+
+
+async def test_a_parent_after_its_child_plants_nothing(store: Store) -> None:
+    session = (await new_session(store)).id
+    wrong = [Planted(said("a"), None, "a"), Planted(said("b"), 1)]
+    with pytest.raises(ValueError, match="entry 1 stands before its parent 1"):
+        await store.run(lambda tx: tx.tree.plant(session, wrong, 0))
+    assert await store.read(lambda tx: tx.tree.entries(session)) == []
+    assert await store.read(lambda tx: tx.tree.originals(session)) == {}
+    with pytest.raises(NotFound):
+        await store.run(lambda tx: tx.tree.plant(99, TREE, 0))
+
+
+async def test_sessions_are_listed_by_kind_newest_first_with_their_sizes(store: Store) -> None:
+    session, _ = await planted(store)
+    draft = SessionDraft(SessionKind.SUBAGENT, "worker", session)
+    child = await store.run(lambda tx: tx.tree.create(draft).id)
+
+    def listed(tx: Transaction, kind: SessionKind) -> list[tuple[int, int]]:
+        return [(one.id, count) for one, count in tx.tree.sessions(kind)]
+
+    chats = await store.read(lambda tx: listed(tx, SessionKind.CHAT))
+    assert chats == [(session, 10), (session - 1, 2)]
+    assert await store.read(lambda tx: listed(tx, SessionKind.SUBAGENT)) == [(child, 0)]
+
+
+async def test_a_long_session_is_planted_and_read_in_parts(store: Store) -> None:
+    session = (await new_session(store)).id
+    row = [Planted(said(str(n)), n - 1 if n else None, f"id{n}") for n in range(4_500)]
+    await store.run(lambda tx: tx.tree.plant(session, row, 4_499))
+    assert texts(await path_of(store, session)) == [str(n) for n in range(4_500)]
+    assert len(await store.read(lambda tx: tx.tree.originals(session))) == 4_500
