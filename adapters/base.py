@@ -4,7 +4,7 @@ An adapter is thin: pure `normalize` and `render`, and I/O. It keeps nothing and
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adapters.events import Conversation, Update
@@ -21,6 +21,18 @@ class Button:
     """At most 64 bytes of ASCII; comes back in Press.token."""
     style: str = "plain"
     """"plain", "primary" or "danger"."""
+    beside: bool = False
+    """On the same row as the button before it, where the row has room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file that goes out."""
+
+    name: str
+    data: bytes = field(repr=False)
+    picture: bool = False
+    """Shown as a picture, not as a document. Then it is a PNG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +48,23 @@ class Post:
     """Message id it answers, shown as a reply where that is not obvious; "" for none."""
     handle: str = ""
     """Handle of the event it answers, where there is one."""
+    upload: Upload | None = None
+    """A file to go with it; the body is its caption, and at most 1,000 characters."""
     plain: bool = False
     """Send the body's text without any markup: the rendered form was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A message of ours, changed. Without buttons, buttons that were there go."""
+    """A message of ours, changed. Without buttons, buttons that were there go. A file stays."""
 
     conversation: Conversation
     message_id: str
     body: Body
     buttons: tuple[Button, ...] = ()
     plain: bool = False
+    fleeting: bool = False
+    """One of many, soon outdated: not shown where nothing can be changed in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +91,8 @@ class CommandSpec:
     description: str
     argument: str = ""
     """Name of its optional argument; "" where it takes none."""
+    file: bool = False
+    """Takes a file as well."""
 
 
 Receive = Callable[[Update], Awaitable[None]]
@@ -110,6 +128,11 @@ class Adapter(Protocol):
 
     async def deliver(self, outgoing: Outgoing) -> str | None:
         """Carry it out; a message's id for Post, else None. Raises an AdapterError."""
+        ...
+
+    async def fetch(self, ref: str, limit: int) -> bytes:
+        """The content of a File by its `ref`. Refused where it is not there any more or has more
+        than `limit` bytes. Raises an AdapterError."""
         ...
 
     async def close(self) -> None: ...

@@ -39,6 +39,18 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """A file that came with a message."""
+
+    ref: str
+    """What the adapter needs to fetch it; means nothing elsewhere, and may go stale."""
+    name: str
+    """As its sender called it; untrusted text."""
+    size: int
+    """Bytes, as the platform says; 0 where it does not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """Something a person said to the bot: in private, or in a group by mention, reply or command.
 
@@ -46,7 +58,8 @@ class Message:
     """
 
     key: str
-    """Names the platform's message for ever ("telegram:100:7"), so that twice is once."""
+    """Names the platform's message for ever ("telegram:100:7"), so that twice is once. The
+    message's own key, an edit's being "{that key}:edit:{when}"."""
     conversation: Conversation
     user: User
     text: str
@@ -61,7 +74,12 @@ class Message:
     """Kinds of what came with it that is not text: "photo", "voice" …"""
     handle: str = ""
     """What the platform needs to answer this very event (a Discord interaction); else ""."""
-    kind: Literal["message"] = "message"
+    reply_to: str = ""
+    """Id of the message it replies to; "" for none."""
+    files: tuple[File, ...] = ()
+    """Documents that came with it, or with the message it replies to."""
+    kind: Literal["message", "edit"] = "message"
+    """An edit is a message that was there before, with its text as it is now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,21 @@ It ships with the package: tests, benches and whoever embeds Bough talk to a gat
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from adapters.base import Acknowledge, Body, Button, Edit, Outgoing, Post, Receive, Typing
-from adapters.events import Conversation, Message, Press, User
+from adapters.base import (
+    Acknowledge,
+    Body,
+    Button,
+    Edit,
+    Outgoing,
+    Post,
+    Receive,
+    Refused,
+    Typing,
+    Upload,
+)
+from adapters.events import Conversation, File, Message, Press, User
 
 
 @dataclass(slots=True)
@@ -20,6 +31,7 @@ class Shown:
     conversation: Conversation
     text: str
     buttons: tuple[Button, ...]
+    upload: Upload | None = None
 
 
 @dataclass
@@ -31,6 +43,8 @@ class RecordingAdapter:
     """Called with everything that is about to go out; may raise an AdapterError."""
     outgoing: list[Outgoing] = field(default_factory=list)
     shown: dict[str, Shown] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+    """What people sent, by the `ref` of its File."""
     _ids: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     _keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     _receive: Receive | None = None
@@ -61,13 +75,30 @@ class RecordingAdapter:
             self._changed.notify_all()
         return message_id
 
+    async def fetch(self, ref: str, limit: int) -> bytes:
+        content = self.contents.get(ref)
+        if content is None:
+            raise Refused("the file is not there any more: send it again")
+        if len(content) > limit:
+            raise Refused(f"the file has {len(content)} bytes, and at most {limit} are taken")
+        return content
+
     async def close(self) -> None:
         """Nothing is held open."""
 
     async def say(
-        self, text: str, *, chat: str = "1", user: str = "1", private: bool = True, key: str = ""
+        self,
+        text: str,
+        *,
+        chat: str = "1",
+        user: str = "1",
+        private: bool = True,
+        key: str = "",
+        reply_to: str = "",
+        files: Mapping[str, bytes] | None = None,
     ) -> Message:
-        """A person writes; returns once the gateway has it."""
+        """A person writes; returns once the gateway has it. `files`: documents by name;
+        `reply_to`: a message's id."""
         message_id = str(next(self._keys))
         message = Message(
             key=key or f"{self.name}:{chat}:{message_id}",
@@ -76,9 +107,20 @@ class RecordingAdapter:
             text=text,
             message_id=message_id,
             private=private,
+            attachments=("document",) if files else (),
+            reply_to=reply_to,
+            files=tuple(self._keep(name, content) for name, content in (files or {}).items()),
         )
         await self._deliver_in(message)
         return message
+
+    async def edit(self, message: Message, text: str) -> Message:
+        """The person changes what they wrote; returns once the gateway has it. May be given an
+        edit, too."""
+        key, _, _ = message.key.partition(":edit:")
+        edited = replace(message, key=f"{key}:edit:{next(self._keys)}", text=text, kind="edit")
+        await self._deliver_in(edited)
+        return edited
 
     async def press(self, shown: Shown, label: str, *, user: str = "1") -> Press:
         """A person presses the button with that label; returns once the gateway has it."""
@@ -110,11 +152,17 @@ class RecordingAdapter:
         assert self._receive is not None
         await self._receive(update)
 
+    def _keep(self, name: str, content: bytes) -> File:
+        ref = f"file-{len(self.contents) + 1}"
+        self.contents[ref] = content
+        return File(ref, name, len(content))
+
     def _show(self, outgoing: Outgoing) -> str | None:
         match outgoing:
-            case Post(conversation, body, buttons):
+            case Post(conversation, body, buttons, upload=upload):
                 message_id = f"m{next(self._ids)}"
-                self.shown[message_id] = Shown(message_id, conversation, body["text"], buttons)
+                shown = Shown(message_id, conversation, body["text"], buttons, upload)
+                self.shown[message_id] = shown
                 return message_id
             case Edit(_, message_id, body, buttons):
                 self.shown[message_id].text = body["text"]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 import discord
@@ -24,12 +25,18 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
-from adapters.discord import payload
+from adapters.discord import attachments, payload
 from adapters.discord.client import API_BASE, close, new_client
 from adapters.discord.intake import Intake
 from adapters.discord.interactions import Deferrals, Handle
 from adapters.discord.render import render
-from adapters.discord.rest import PLATFORM_ERRORS, ReplyRefused, Rest, adapter_error
+from adapters.discord.rest import (
+    PLATFORM_ERRORS,
+    NotPermitted,
+    ReplyRefused,
+    Rest,
+    adapter_error,
+)
 from adapters.events import Conversation
 
 _LOGIN_SECONDS = 60.0
@@ -152,6 +159,9 @@ class DiscordAdapter:
                 assert_never(outgoing)
         return None
 
+    async def fetch(self, ref: str, limit: int) -> bytes:
+        return await attachments.fetch(ref, limit, self._api_base)
+
     async def _post(self, rest: Rest, post: Post) -> str:
         handle = Handle.parse(post.handle)
         if handle is not None and handle.kind == "command" and not handle.expired(time.time()):
@@ -161,12 +171,21 @@ class DiscordAdapter:
                 _log.info("a command cannot be answered in place, only in its channel: %s", error)
         channel = await self._channel(rest, post.conversation)
         try:
-            return await rest.message_id(
-                "POST", _MESSAGES, payload.new_message(post), channel_id=channel
-            )
+            return await self._send(rest, post, channel)
         except ReplyRefused:
-            plain_post = payload.new_message(post, reply=False)
-            return await rest.message_id("POST", _MESSAGES, plain_post, channel_id=channel)
+            return await self._send(rest, replace(post, reply_to=""), channel)
+
+    async def _send(self, rest: Rest, post: Post, channel: int) -> str:
+        message = payload.new_message(post)
+        try:
+            return await rest.message_id(
+                "POST", _MESSAGES, message, upload=post.upload, channel_id=channel
+            )
+        except NotPermitted as error:
+            if post.upload is None:
+                raise
+            # Words may still be welcome here.
+            raise Refused("the bot may not send files here; allow it to attach files") from error
 
     async def _answer(self, rest: Rest, handle: Handle, post: Post) -> str:
         """Put the message where the command's "thinking…" stands."""
@@ -175,6 +194,7 @@ class DiscordAdapter:
             "PATCH",
             f"{_FOLLOW_UPS}/messages/@original",
             payload.changed_message(post),
+            upload=post.upload,
             webhook_id=self._application_id(),
             webhook_token=handle.token,
         )

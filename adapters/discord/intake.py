@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -14,7 +15,7 @@ from adapters.base import AdapterError, Receive, Throttled, Unavailable
 from adapters.discord.client import stay_connected
 from adapters.discord.history import LIMIT, missed
 from adapters.discord.interactions import Deferrals
-from adapters.discord.normalize import normalize_interaction, normalize_message
+from adapters.discord.normalize import normalize_edit, normalize_interaction, normalize_message
 from adapters.events import Conversation, Message, Press
 
 _READERS = 4
@@ -23,6 +24,13 @@ _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0, 0.0)
 after that the channel's live messages, which wait meanwhile, are worth more."""
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    message: discord.Message
+    edited: bool = False
+    """Told of because it changed, and as it is now."""
 
 
 class Intake:
@@ -42,13 +50,13 @@ class Intake:
         self._client = client
         self._me = me
         self._deferrals = deferrals
-        self._messages: asyncio.Queue[discord.Message] = asyncio.Queue()
+        self._messages: asyncio.Queue[_Said] = asyncio.Queue()
         self._interactions: asyncio.Queue[discord.Interaction[Any]] = asyncio.Queue()
         self._sessions: asyncio.Queue[int] = asyncio.Queue()
         self._session = 0
         self._newest: dict[int, int] = {}
         """Channel → id of the newest message that was passed on, here or before the restart."""
-        self._held: dict[int, list[discord.Message]] = {}
+        self._held: dict[int, list[_Said]] = {}
         self._readers = asyncio.Semaphore(_READERS)
         self._connected = True
         self.ready = asyncio.Event()
@@ -59,6 +67,7 @@ class Intake:
             self.on_resumed,
             self.on_disconnect,
             self.on_message,
+            self.on_raw_message_edit,
             self.on_interaction,
             self.on_error,
         ):
@@ -103,11 +112,11 @@ class Intake:
         self._connected = False
 
     async def on_message(self, message: discord.Message) -> None:
-        held = self._held.get(message.channel.id)
-        if held is None:
-            self._messages.put_nowait(message)
-        else:
-            held.append(message)
+        self._heard(_Said(message))
+
+    async def on_raw_message_edit(self, event: discord.RawMessageUpdateEvent) -> None:
+        """Raw, because the other event comes only for messages in discord.py's cache."""
+        self._heard(_Said(event.message, edited=True))
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         self._interactions.put_nowait(interaction)
@@ -115,6 +124,13 @@ class Intake:
     async def on_error(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Called by discord.py while it handles what an event handler raised."""
         _log.exception("an event of Discord could not be handled: %s", event)
+
+    def _heard(self, said: _Said) -> None:
+        held = self._held.get(said.message.channel.id)
+        if held is None:
+            self._messages.put_nowait(said)
+        else:
+            held.append(said)
 
     def _up(self) -> None:
         if not self._connected:
@@ -128,11 +144,14 @@ class Intake:
         while True:
             await self._pass_on(await self._messages.get(), receive)
 
-    async def _pass_on(self, message: discord.Message, receive: Receive) -> None:
-        update = normalize_message(message, self._me)
+    async def _pass_on(self, said: _Said, receive: Receive) -> None:
+        message, channel = said.message, said.message.channel.id
+        normalize = normalize_edit if said.edited else normalize_message
+        update = normalize(message, self._me)
         if update is not None:
             await receive(update)
-        channel = message.channel.id
+        if said.edited:
+            return  # its id says nothing about which messages were passed on
         if update is not None or channel in self._newest:
             self._newest[channel] = max(message.id, self._newest.get(channel, 0))
 
@@ -184,15 +203,15 @@ class Intake:
         async with self._readers:
             messages = await self._history(channel)
         for message in messages:
-            await self._pass_on(message, receive)
+            await self._pass_on(_Said(message), receive)
         if len(messages) == LIMIT:
             _log.warning(
                 "channel %d: of what was missed, only the last %d were read", channel, LIMIT
             )
         # A later session holds the channel for its own gap, and its reader will let it go.
         if session == self._session:
-            for message in self._held.pop(channel, ()):
-                self._messages.put_nowait(message)
+            for said in self._held.pop(channel, ()):
+                self._messages.put_nowait(said)
 
     async def _history(self, channel: int) -> list[discord.Message]:
         """Empty where it cannot be read; the reason is logged."""

@@ -1,14 +1,16 @@
 """Discord's messages and interactions as updates. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import discord
 from discord.abc import User as DiscordUser
 
 from adapters.discord.interactions import Handle, Kind
 from adapters.discord.payload import BUTTON_PREFIX
-from adapters.events import Conversation, Message, Press, User, clean
+from adapters.events import Conversation, File, Message, Press, User, clean
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""
@@ -43,7 +45,22 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         private=private,
         quoted=quoted,
         attachments=attachments,
+        reply_to=_reply_to(message),
+        files=_files(message),
     )
+
+
+def normalize_edit(message: discord.Message, me: DiscordUser) -> Message | None:
+    """A changed message, as it is now. None as for normalize_message, and for what is no edit.
+
+    Discord tells of a message also when it finds a preview for a link in it, or when it is
+    pinned. That is no edit: the time of the last one stays. Where there was an edit before, it
+    gets that edit's key, so that it is the same once more.
+    """
+    said = normalize_message(message, me)
+    if said is None or message.edited_at is None or not message.content:
+        return None
+    return replace(said, key=f"{said.key}:edit:{message.edited_at.isoformat()}", kind="edit")
 
 
 def normalize_interaction(
@@ -63,10 +80,11 @@ def normalize_interaction(
 
 
 def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:
-    data = dict(interaction.data or {})
+    data: dict[str, Any] = dict(interaction.data or {})
     if interaction.channel is None or data.get("type") != discord.AppCommandType.chat_input.value:
         return None
-    words = [f"/{data.get('name')}", *_arguments(data.get("options"))]
+    options = [option for option in data.get("options") or () if "value" in option]
+    words = [f"/{data.get('name')}", *_arguments(options)]
     return Message(
         key=f"discord:interaction:{interaction.id}",
         conversation=_conversation(interaction.channel.id),
@@ -75,14 +93,24 @@ def _command(interaction: discord.Interaction[discord.Client]) -> Message | None
         message_id="",
         private=_is_private(interaction.channel),
         handle=_handle("command", interaction),
+        files=tuple(_attached(options, data.get("resolved") or {})),
     )
 
 
-def _arguments(options: object) -> list[str]:
-    if not isinstance(options, list):
-        return []
-    values = (str(option["value"]).strip() for option in options if "value" in option)
+def _arguments(options: list[dict[str, Any]]) -> list[str]:
+    values = (str(option["value"]).strip() for option in options if not _is_file(option))
     return [value for value in values if value]
+
+
+def _attached(options: list[dict[str, Any]], resolved: Mapping[str, Any]) -> Iterator[File]:
+    attachments = resolved.get("attachments") or {}
+    for option in filter(_is_file, options):
+        if attachment := attachments.get(option["value"]):
+            yield File(attachment["url"], clean(attachment["filename"]), attachment["size"])
+
+
+def _is_file(option: dict[str, Any]) -> bool:
+    return option.get("type") == discord.AppCommandOptionType.attachment.value
 
 
 def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
@@ -130,6 +158,23 @@ def _mentions(message: discord.Message, me: DiscordUser) -> bool:
 def _replied_to(message: discord.Message) -> discord.Message | None:
     resolved = message.reference.resolved if message.reference else None
     return resolved if isinstance(resolved, discord.Message) else None
+
+
+def _reply_to(message: discord.Message) -> str:
+    """Id of what it replies to, also where that is gone. A forward refers to something too."""
+    if message.type is not discord.MessageType.reply or message.reference is None:
+        return ""
+    return str(message.reference.message_id or "")
+
+
+def _files(message: discord.Message) -> tuple[File, ...]:
+    """What came with it; where that is nothing, with the message it replies to."""
+    parts: tuple[discord.Message | discord.MessageSnapshot, ...]
+    parts = (message, *message.message_snapshots)
+    given = [attachment for part in parts for attachment in part.attachments]
+    if not given and (replied_to := _replied_to(message)):
+        given = replied_to.attachments
+    return tuple(File(each.url, clean(each.filename), each.size) for each in given)
 
 
 def _replies_to(message: discord.Message, me: DiscordUser) -> bool:

@@ -3,16 +3,19 @@
 Nothing here ever pings anybody: what the agent writes is untrusted, and so is what it quotes.
 """
 
+import json
 import logging
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from discord.utils import escape_markdown
 
-from adapters.base import Button, CommandSpec, Edit, Post
+from adapters.base import Button, CommandSpec, Edit, Post, Upload
 from adapters.discord.text import LIMIT, fit, units
 from adapters.events import clean
+from adapters.filenames import safe_name
 
 Payload = dict[str, Any]
 
@@ -29,7 +32,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 _ACTION_ROW, _BUTTON = 1, 2
 _STYLES = {"primary": 1, "plain": 2, "danger": 4}
-_STRING_OPTION = 3
+_STRING_OPTION, _ATTACHMENT_OPTION = 3, 11
 _SUPPRESS_EMBEDS = 1 << 2
 _EPHEMERAL = 1 << 6
 _IN_SERVERS, _IN_PRIVATE = 0, 1
@@ -37,15 +40,14 @@ _IN_SERVERS, _IN_PRIVATE = 0, 1
 _log = logging.getLogger(__name__)
 
 
-def new_message(post: Post, *, reply: bool = True) -> Payload:
-    """`reply`: whether to show it as a reply where the post asks for that."""
+def new_message(post: Post) -> Payload:
     payload = changed_message(post)
     if not post.buttons:
         del payload["components"]
     if post.nonce:
         # With enforce_nonce Discord gives back the first message instead of making a second one.
         payload |= {"nonce": post.nonce[:_NONCE], "enforce_nonce": True}
-    if reply and post.reply_to:
+    if post.reply_to:
         payload["message_reference"] = {
             "message_id": post.reply_to,
             "fail_if_not_exists": False,
@@ -54,13 +56,33 @@ def new_message(post: Post, *, reply: bool = True) -> Payload:
 
 
 def changed_message(message: Post | Edit) -> Payload:
-    """Text and buttons, all of them: buttons that are not given are taken away."""
-    return {
+    """Text and buttons, all of them: buttons that are not given are taken away. Files stay."""
+    payload: Payload = {
         "content": _content(message),
         "components": _rows(message.buttons),
         "allowed_mentions": {"parse": []},
         "flags": _SUPPRESS_EMBEDS,
     }
+    if isinstance(message, Post) and message.upload is not None:
+        payload["attachments"] = [{"id": "0", "filename": _file_name(message.upload)}]
+    return payload
+
+
+def form(payload: Payload, upload: Upload) -> list[Payload]:
+    """A message and its file as the fields of a multipart form, as discord.py takes them."""
+    return [
+        {
+            "name": "payload_json",
+            "value": json.dumps(payload),
+            "content_type": "application/json",
+        },
+        {
+            "name": "files[0]",
+            "value": upload.data,
+            "filename": _file_name(upload),
+            "content_type": "image/png" if upload.picture else "application/octet-stream",
+        },
+    ]
 
 
 def whisper(text: str) -> Payload:
@@ -79,15 +101,25 @@ def command(spec: CommandSpec) -> Payload:
         "description": fit(spec.description, _DESCRIPTION),
         "contexts": [_IN_SERVERS, _IN_PRIVATE],
     }
-    if spec.argument:
-        option = {
-            "type": _STRING_OPTION,
-            "name": _NOT_IN_NAMES.sub("-", spec.argument.lower())[:_NAME],
-            "description": fit(spec.argument, _DESCRIPTION),
-            "required": False,
-        }
-        payload["options"] = [option]
-    return payload
+    options = [_option(_STRING_OPTION, spec.argument)] if spec.argument else []
+    if spec.file:
+        options.append(_option(_ATTACHMENT_OPTION, "attachment"))
+    return payload | {"options": options} if options else payload
+
+
+def _option(kind: int, name: str) -> Payload:
+    return {
+        "type": kind,
+        "name": _NOT_IN_NAMES.sub("-", name.lower())[:_NAME],
+        "description": fit(name, _DESCRIPTION),
+        "required": False,
+    }
+
+
+def _file_name(upload: Upload) -> str:
+    """Discord shows as a picture what is called one."""
+    name = safe_name(upload.name)
+    return f"{name}.png" if upload.picture and not name.lower().endswith(".png") else name
 
 
 def _content(message: Post | Edit) -> str:
@@ -105,12 +137,38 @@ def _rows(buttons: Sequence[Button]) -> list[Payload]:
         left_out = len(buttons) - len(shown)
         _log.warning("Discord shows %d buttons; %d are left out", len(shown), left_out)
     return [
-        {
-            "type": _ACTION_ROW,
-            "components": [_button(button) for button in shown[start : start + _ROW]],
-        }
-        for start in range(0, len(shown), _ROW)
+        {"type": _ACTION_ROW, "components": [_button(button) for button in row]}
+        for row in _packed(shown)
     ]
+
+
+def _packed(buttons: Sequence[Button]) -> list[list[Button]]:
+    """In full rows; where some stand beside others, in a row for each group as far as that goes.
+
+    Of more groups than rows, the smallest neighbours share a row. Where even that is too much,
+    the rows are filled.
+    """
+    full = [list(buttons[start : start + _ROW]) for start in range(0, len(buttons), _ROW)]
+    if not any(button.beside for button in buttons):
+        return full
+    rows = _groups(buttons)
+    while len(rows) > _ROWS:
+        sizes = [len(row) + len(following) for row, following in pairwise(rows)]
+        if min(sizes) > _ROW:
+            return full
+        first = sizes.index(min(sizes))
+        rows[first : first + 2] = [rows[first] + rows[first + 1]]
+    return rows
+
+
+def _groups(buttons: Sequence[Button]) -> list[list[Button]]:
+    rows: list[list[Button]] = []
+    for button in buttons:
+        if button.beside and rows and len(rows[-1]) < _ROW:
+            rows[-1].append(button)
+        else:
+            rows.append([button])
+    return rows
 
 
 def _button(button: Button) -> Payload:

@@ -20,7 +20,9 @@ from adapters.base import (
     Throttled,
     Unavailable,
     Unreachable,
+    Upload,
 )
+from adapters.discord.payload import form
 
 PLATFORM_ERRORS = (
     discord.HTTPException,
@@ -35,11 +37,16 @@ PLATFORM_ERRORS = (
 _PATIENCE_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60.0
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
+_MISSING_PERMISSIONS = 50013
 _REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
 
 
 class ReplyRefused(Refused):
     """The message may be sent, but not as a reply: the bot must not read the history here."""
+
+
+class NotPermitted(Unreachable):
+    """The bot lacks a permission here: to send messages, or only for what this one brings."""
 
 
 class Rest:
@@ -54,10 +61,20 @@ class Rest:
         self._client = client
         self._calls: set[asyncio.Task[Any]] = set()
 
-    async def call(self, method: str, path: str, payload: Any = None, **parameters: Any) -> Any:
+    async def call(
+        self,
+        method: str,
+        path: str,
+        payload: Any = None,
+        *,
+        upload: Upload | None = None,
+        **parameters: Any,
+    ) -> Any:
         """The decoded reply. `parameters` fill the braces of the path. Raises AdapterError."""
         route = Route(method, path, **parameters)
         body = {} if payload is None else {"json": payload}
+        if upload is not None:
+            body = {"form": form(payload, upload)}
         call = asyncio.create_task(self._client.http.request(route, **body))
         self._calls.add(call)
         call.add_done_callback(self._ended)
@@ -68,7 +85,7 @@ class Rest:
             raise adapter_error(error) from error
 
     async def message_id(self, method: str, path: str, payload: Any, **parameters: Any) -> str:
-        """The id of the message, or channel, that the call answers with."""
+        """As `call`, and the id of the message, or channel, that is the answer."""
         reply = await self.call(method, path, payload, **parameters)
         if not (isinstance(reply, dict) and isinstance(reply.get("id"), str)):
             raise Unavailable("Discord's answer is not what it answers to this")
@@ -110,6 +127,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
             return Misconfigured(f"{text}; the bot token is not valid any more")
         case 403 if not _is_json(error):
             return Unavailable(f"{text}; that is not Discord itself but what stands in front of it")
+        case 403 if error.code == _MISSING_PERMISSIONS:
+            return NotPermitted(text)
         case 403:
             return Unreachable(text)
         case 404 if error.code in (_UNKNOWN_CHANNEL, _UNKNOWN_USER):

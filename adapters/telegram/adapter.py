@@ -24,18 +24,21 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
-from adapters.events import Conversation
+from adapters.events import Conversation, clean
 from adapters.telegram.errors import adapter_errors, refused_token
+from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
-from adapters.telegram.render import keyboard, render, shortened
+from adapters.telegram.render import caption, keyboard, render, shortened
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _NO_PREVIEW = telegram.LinkPreviewOptions(is_disabled=True)
+_HAS_CAPTION = ("there is no text in the message to edit", "message text is empty")
+"""How Telegram refuses to edit the text of a message that is a file."""
 
 
 class TelegramAdapter:
@@ -125,19 +128,24 @@ class TelegramAdapter:
                     assert_never(outgoing)
         return None
 
+    async def fetch(self, ref: str, limit: int) -> bytes:
+        """Telegram itself gives bots files of at most 20 MB."""
+        with adapter_errors(self._token):
+            return await fetch(self._bot, ref, limit)
+
     async def close(self) -> None:
         await self._bot.shutdown()
 
     async def _post(self, post: Post) -> str:
-        chat, thread = _place(post.conversation)
-        reply = (
-            telegram.ReplyParameters(_message_id(post.reply_to), allow_sending_without_reply=True)
-            if post.reply_to
-            else None
-        )
-        markup = keyboard(post.buttons)
+        chat, _ = _place(post.conversation)
+        return str((await _following(chat, lambda to: self._send(to, post))).message_id)
 
-        async def send(to: int | str) -> telegram.Message:
+    async def _send(self, to: int | str, post: Post) -> telegram.Message:
+        """A picture that was refused goes out as a document: Telegram shows no very large and no
+        very narrow ones."""
+        _, thread = _place(post.conversation)
+        reply, markup = _reply(post.reply_to), keyboard(post.buttons)
+        if (upload := post.upload) is None:
             return await self._bot.send_message(
                 to,
                 post.body["text"],
@@ -147,16 +155,41 @@ class TelegramAdapter:
                 reply_parameters=reply,
                 reply_markup=markup,
             )
-
-        return str((await _following(chat, send)).message_id)
+        body, name = caption(post.body), clean(upload.name)
+        if upload.picture and not post.plain:
+            return await self._bot.send_photo(
+                to,
+                upload.data,
+                caption=body["text"] or None,
+                caption_entities=_entities(body, post.plain),
+                filename=name,
+                message_thread_id=thread,
+                reply_parameters=reply,
+                reply_markup=markup,
+            )
+        return await self._bot.send_document(
+            to,
+            upload.data,
+            caption=body["text"] or None,
+            caption_entities=_entities(body, post.plain),
+            filename=name,
+            message_thread_id=thread,
+            reply_parameters=reply,
+            reply_markup=markup,
+        )
 
     async def _edit(self, edit: Edit) -> None:
         chat, _ = _place(edit.conversation)
-        message_id = _message_id(edit.message_id)
-        markup = keyboard(edit.buttons)
+        try:
+            await _following(chat, lambda to: self._edit_text(to, edit))
+        except BadRequest as error:
+            if "message is not modified" not in str(error).lower():
+                raise
 
-        async def change(to: int | str) -> object:
-            return await self._bot.edit_message_text(
+    async def _edit_text(self, to: int | str, edit: Edit) -> None:
+        message_id, markup = _message_id(edit.message_id), keyboard(edit.buttons)
+        try:
+            await self._bot.edit_message_text(
                 edit.body["text"],
                 to,
                 message_id,
@@ -164,12 +197,17 @@ class TelegramAdapter:
                 link_preview_options=_NO_PREVIEW,
                 reply_markup=markup,
             )
-
-        try:
-            await _following(chat, change)
         except BadRequest as error:
-            if "message is not modified" not in str(error).lower():
+            if not any(part in str(error).lower() for part in _HAS_CAPTION):
                 raise
+            body = caption(edit.body)
+            await self._bot.edit_message_caption(
+                to,
+                message_id,
+                caption=body["text"] or None,
+                caption_entities=_entities(body, edit.plain),
+                reply_markup=markup,
+            )
 
     async def _typing(self, typing: Typing) -> None:
         chat, thread = _place(typing.conversation)
@@ -214,6 +252,12 @@ def _message_id(text: str) -> int:
         return int(text)
     except ValueError:
         raise Refused(f"{text!r} is not a message of Telegram") from None
+
+
+def _reply(message_id: str) -> telegram.ReplyParameters | None:
+    if not message_id:
+        return None
+    return telegram.ReplyParameters(_message_id(message_id), allow_sending_without_reply=True)
 
 
 def _entities(body: Body, plain: bool) -> Sequence[telegram.MessageEntity] | None:

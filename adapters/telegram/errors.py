@@ -1,8 +1,10 @@
 """python-telegram-bot's errors as the adapter seam's, with the token taken out of every text."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from urllib.parse import quote
 
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
@@ -35,9 +37,15 @@ _GONE = (
 )
 """Parts of the descriptions with which Telegram refuses the chat and not the message."""
 
+_TOO_LARGE = ("request entity too large", "content too large")
+"""413, for which the library has no error of its own, in the words of Telegram and of HTTP."""
+
 
 def hidden(text: str, token: str) -> str:
-    return text.replace(token, "[token]")
+    """Without the token, also where it is quoted as in the URL of a file. In any case: the library
+    writes some of Telegram's words in small letters."""
+    shapes = f"{re.escape(token)}|{re.escape(quote(token))}"
+    return re.sub(shapes, "[token]", text, flags=re.IGNORECASE)
 
 
 @contextmanager
@@ -64,6 +72,8 @@ def adapter_error(error: TelegramError, token: str) -> AdapterError:
         case BadRequest():
             lower = text.lower()
             return Unreachable(text) if any(part in lower for part in _GONE) else Refused(text)
+        case _ if any(part in text.lower() for part in _TOO_LARGE):
+            return Refused(f"Telegram: {text}")
         case _:
             return Unavailable(f"Telegram: {text}")
 

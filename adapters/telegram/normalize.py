@@ -1,12 +1,13 @@
 """What comes from Telegram, in Bough's words: `telegram.Update` → `Update`. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 import telegram
 from telegram.constants import ChatType, MessageEntityType
 
-from adapters.events import Conversation, Message, Press, Update, User, clean
+from adapters.events import Conversation, File, Message, Press, Update, User, clean
 from adapters.telegram import utf16
 
 PLATFORM = "telegram"
@@ -35,14 +36,16 @@ _SHADOWED = {"animation": "document", "venue": "location"}
 
 
 def normalize(update: telegram.Update, me: telegram.User) -> Update | None:
-    """A message to the bot or a press; None for everything else.
+    """A message to the bot, an edit of one, or a press; None for everything else.
 
     In private every message is for the bot `me`; in a group the ones that mention it, reply to it
-    or are a command that is not another bot's. Channels, edits, service messages, other bots and
-    people who write in the name of a chat are left out.
+    or are a command that is not another bot's; an edit is judged by its new text. Channels, service
+    messages, other bots and people who write in the name of a chat are left out.
     """
     if update.message is not None:
         return _message(update.message, me)
+    if update.edited_message is not None:
+        return _edit(update.edited_message, me)
     if update.callback_query is not None:
         return _press(update.callback_query)
     return None
@@ -69,7 +72,22 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         private=private,
         quoted=clean(_quoted(message, me)),
         attachments=attachments,
+        reply_to=_reply_to(message),
+        files=_files(message),
     )
+
+
+def _edit(message: telegram.Message, me: telegram.User) -> Message | None:
+    if message.location is not None:
+        return None  # A live location is edited every few seconds, and has no text.
+    arrived = _message(message, me)
+    if arrived is None:
+        return None
+    # The date is in whole seconds: the text tells two edits within one second apart.
+    date = message.edit_date or message.date
+    digest = sha256(arrived.text.encode()).hexdigest()[:16]
+    key = f"{arrived.key}:edit:{int(date.timestamp())}:{digest}"
+    return replace(arrived, key=key, kind="edit")
 
 
 def _press(query: telegram.CallbackQuery) -> Press | None:
@@ -102,6 +120,26 @@ def _attachments(message: telegram.Message) -> tuple[str, ...]:
     kinds = [kind for kind in _ATTACHMENTS if getattr(message, kind)]
     shadowed = {_SHADOWED.get(kind) for kind in kinds}
     return tuple(kind for kind in kinds if kind not in shadowed)
+
+
+def _reply_to(message: telegram.Message) -> str:
+    reply = message.reply_to_message
+    return "" if reply is None or _made_topic(reply) else str(reply.message_id)
+
+
+def _made_topic(reply: telegram.Message) -> bool:
+    """In a topic, every message that is no other reply replies to the one that made the topic."""
+    return reply.forum_topic_created is not None
+
+
+def _files(message: telegram.Message) -> tuple[File, ...]:
+    """The documents of the message, then of the one it replies to."""
+    carriers = (message, message.reply_to_message)
+    return tuple(
+        File(one.document.file_id, clean(one.document.file_name or ""), one.document.file_size or 0)
+        for one in carriers
+        if one is not None and one.document is not None and "document" in _attachments(one)
+    )
 
 
 def _quoted(message: telegram.Message, me: telegram.User) -> str:
@@ -179,6 +217,5 @@ def _addressed(message: telegram.Message, call: _Call, me: telegram.User) -> boo
     if message.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP) or call.other:
         return False
     reply = message.reply_to_message
-    # In a topic, every message replies to the one that made the topic.
-    replied = reply is not None and _is_from(reply, me) and reply.forum_topic_created is None
+    replied = reply is not None and _is_from(reply, me) and not _made_topic(reply)
     return call.mentioned or call.command or replied

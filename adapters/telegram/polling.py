@@ -16,7 +16,7 @@ from adapters.telegram.normalize import normalize
 
 log = logging.getLogger(__name__)
 
-_UPDATES = ("message", "callback_query")
+_UPDATES = ("message", "edited_message", "callback_query")
 _FIRST_DELAY = 0.25
 _LONGEST_DELAY = 30.0
 

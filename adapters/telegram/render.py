@@ -1,4 +1,4 @@
-"""What goes to Telegram: Markdown → message bodies, buttons → a keyboard. Pure.
+"""What goes to Telegram: Markdown → message bodies, captions; buttons → a keyboard. Pure.
 
 A body is {"text", "entities"}: the text is never parsed by Telegram, the formats stand beside it.
 """
@@ -13,7 +13,7 @@ from adapters.base import Body, Button, Refused
 from adapters.events import clean
 from adapters.telegram import utf16
 from adapters.telegram.markdown import convert
-from adapters.telegram.rich import Rich, split
+from adapters.telegram.rich import Rich, clipped, split
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +36,27 @@ def render(markdown: str) -> list[Body]:
 
 
 def keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
-    """One button a row; None for no buttons. Refused for more than Telegram takes (100)."""
+    """A row for every button that is not beside another, of at most 8; None for no buttons.
+
+    Refused for more than Telegram takes (100).
+    """
     if not buttons:
         return None
     if len(buttons) > InlineKeyboardMarkupLimit.TOTAL_BUTTON_NUMBER:
         raise Refused(f"{len(buttons)} buttons are more than the 100 that Telegram takes")
-    return InlineKeyboardMarkup([[_button(button)] for button in buttons])
+    rows: list[list[InlineKeyboardButton]] = []
+    for button in buttons:
+        if button.beside and rows and len(rows[-1]) < InlineKeyboardMarkupLimit.BUTTONS_PER_ROW:
+            rows[-1].append(_button(button))
+        else:
+            rows.append([_button(button)])
+    return InlineKeyboardMarkup(rows)
+
+
+def caption(body: Body) -> Body:
+    """The body as a file's caption: at most 1024 UTF-16 units, "" where it is blank."""
+    text = shortened(body["text"], MessageLimit.CAPTION_LENGTH) if body["text"].strip() else ""
+    return {"text": text, "entities": clipped(body.get("entities", ()), utf16.length(text))}
 
 
 def _formatted(source: str) -> Rich:

@@ -1,4 +1,4 @@
-"""Formatted text as Telegram has it, plain text and spans, and how it is cut into messages.
+"""Formatted text as Telegram has it, plain text and spans, and how it is cut to fit.
 
 Positions are code points here; `entities` turns them into Telegram's UTF-16 units.
 """
@@ -46,6 +46,15 @@ def _entity(span: Span, table: list[int]) -> dict[str, Any]:
     if span.language:
         entity["language"] = span.language
     return entity
+
+
+def clipped(entities: Sequence[dict[str, Any]], units: int) -> list[dict[str, Any]]:
+    """MessageEntity objects as far as they lie within a text's first `units` UTF-16 units."""
+    return [
+        {**entity, "length": min(entity["length"], units - entity["offset"])}
+        for entity in entities
+        if entity["offset"] < units
+    ]
 
 
 def split(rich: Rich, units: int, most: int) -> list[Rich]:

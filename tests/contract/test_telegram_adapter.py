@@ -14,10 +14,10 @@ from adapters.base import (
     Misconfigured,
     Unavailable,
 )
-from adapters.events import Update
+from adapters.events import Message, Update
 from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.polling import Outage
-from tests.stand_ins.telegram import FaultKind, TelegramServer
+from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import (
     ANN,
     TOKEN,
@@ -27,6 +27,7 @@ from tests.stand_ins.telegram_running import (
     running,
     started,
 )
+from tests.stand_ins.telegram_wire import FaultKind
 
 
 @pytest.fixture
@@ -120,8 +121,24 @@ async def test_messages_arrive_in_order(telegram: TelegramServer, adapter: Teleg
     assert inbox.texts == [f"message {i}" for i in range(50)]
     assert telegram.calls("getUpdates")[0].params["allowed_updates"] == [
         "message",
+        "edited_message",
         "callback_query",
     ]
+
+
+async def test_an_edit_arrives_as_one_and_only_once(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    inbox = Inbox()
+    async with running(adapter, inbox.receive):
+        said = telegram.say(ANN, ANN, "helo")["message"]
+        telegram.repeat(telegram.edit(said, "hello"))
+        telegram.edit(said, "hello!")
+        await telegram.wait_for(lambda: len(inbox.attempts) == 4)
+    assert inbox.texts == ["helo", "hello", "hello!"]
+    rows = [row for row in inbox.rows.values() if isinstance(row, Message)]
+    assert [row.kind for row in rows] == ["message", "edit", "edit"]
+    assert {row.message_id for row in rows} == {"1"}
 
 
 async def test_what_came_while_the_bot_was_down_arrives(telegram: TelegramServer) -> None:

@@ -21,7 +21,7 @@ from adapters.base import (
 )
 from adapters.events import Conversation, Press
 from adapters.telegram.adapter import TelegramAdapter
-from tests.stand_ins.telegram import FaultKind, TelegramServer
+from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import (
     ANN,
     CHAT,
@@ -33,6 +33,7 @@ from tests.stand_ins.telegram_running import (
     running,
     started,
 )
+from tests.stand_ins.telegram_wire import FaultKind
 
 
 @pytest.fixture

@@ -22,11 +22,13 @@ from typing import Any, Self
 from aiohttp import web
 
 from tests.stand_ins.discord_console import converse
+from tests.stand_ins.discord_files import UPLOAD_LIMIT, Sent
 from tests.stand_ins.discord_gateway import Gateway
 from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 
 _SLASH, _COMPONENT = 2, 3
+_TEXT_OPTION, _FILE_OPTION = 3, 11
 
 
 class DiscordServer:
@@ -53,6 +55,7 @@ class DiscordServer:
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
         self._port = self._runner.addresses[0][1]
+        self.world.cdn.origin = f"http://127.0.0.1:{self._port}"
         self.gateway.url = self.gateway_url
         return self
 
@@ -90,11 +93,20 @@ class DiscordServer:
         return self.world.thread(self.general, name)
 
     def say(self, channel: Channel, user: str, text: str, **more: Any) -> Json:
-        """`more`: reply_to (a message), ping (of its author), and fields of the message."""
+        """`more`: reply_to (a message), ping (of its author), files (name → content), and
+        fields of the message."""
         return self.world.say(channel, self.user(user), text, **more)
 
     def dm(self, user: str, text: str, **more: Any) -> Json:
         return self.say(self.dm_of(user), user, text, **more)
+
+    def edit(self, message: Json, text: str) -> None:
+        """Who said it says it differently now."""
+        self.world.rewrite(self.world.channels[int(message["channel_id"])], message, text)
+
+    def preview(self, message: Json) -> None:
+        """Discord shows what stands behind a link in it: told like an edit, but none."""
+        self.world.preview(self.world.channels[int(message["channel_id"])], message)
 
     def press(self, message: Json, label: str, user: str) -> Interaction:
         """KeyError where the message, as it is now, has no such button."""
@@ -108,13 +120,28 @@ class DiscordServer:
         data = {"custom_id": custom_id, "component_type": 2, "id": 2}
         return self._interact(_COMPONENT, channel, user, data, channel.message(message["id"]))
 
-    def slash(self, channel: Channel, user: str, name: str, argument: str = "") -> Interaction:
-        """KeyError where the command is not registered, or takes no argument."""
+    def slash(
+        self,
+        channel: Channel,
+        user: str,
+        name: str,
+        argument: str = "",
+        file: Sent | None = None,
+    ) -> Interaction:
+        """KeyError where the command is not registered, or takes no argument or file."""
         command = {command["name"]: command for command in self.world.commands}[name]
         data: Json = {"id": command["id"], "name": name, "type": 1}
-        if argument:
-            option = {option["type"]: option for option in command["options"]}[3]
-            data["options"] = [{"name": option["name"], "type": 3, "value": argument}]
+        names = {option["type"]: option["name"] for option in command.get("options", ())}
+        given: list[tuple[int, str]] = [(_TEXT_OPTION, argument)] if argument else []
+        if file is not None:
+            folder = f"ephemeral-attachments/{self.world.bot.id}"
+            attachment = self.world.cdn.add(file, folder) | {"ephemeral": True}
+            data["resolved"] = {"attachments": {attachment["id"]: attachment}}
+            given.append((_FILE_OPTION, attachment["id"]))
+        if given:
+            data["options"] = [
+                {"name": names[kind], "type": kind, "value": value} for kind, value in given
+            ]
         return self._interact(_SLASH, channel, user, data, None)
 
     def _interact(
@@ -142,7 +169,7 @@ class DiscordServer:
             "channel_id": str(channel.id),
             "locale": "en-US",
             "app_permissions": "0",
-            "attachment_size_limit": 1024,
+            "attachment_size_limit": UPLOAD_LIMIT,
             "entitlements": [],
             "authorizing_integration_owners": {},
         }

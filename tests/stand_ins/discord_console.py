@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 _HELP = """\
 words        say them (in #channels say @bot, or it is not for the bot)
 /name words  a slash command
+~words       edit the last thing you said in this place to these words
 !2           press button 2 of the newest message that has buttons
 @ann         be somebody else
 #general     go to a channel; # alone: to the private chat
@@ -31,6 +32,8 @@ class Console:
                 return
             case "!", [number]:
                 self._press(int(number))
+            case "~", _:
+                self._edit(line[1:].replace("@bot", self._server.mention))
             case "@", [name] if name != "bot":
                 self._user = name
                 self._place = self._server.dm_of(name)
@@ -43,6 +46,11 @@ class Console:
             case _:
                 text = line.replace("@bot", self._server.mention)
                 self._server.say(self._place, self._user, text)
+
+    def _edit(self, text: str) -> None:
+        own = str(self._server.user(self._user).id)
+        said = [message for message in self._place.messages if message["author"]["id"] == own]
+        self._server.edit(said[-1], text)
 
     def _press(self, number: int) -> None:
         for message in reversed(self._place.messages):
@@ -61,6 +69,8 @@ class Console:
         channel = self._server.world.channels[int(data["channel_id"])]
         mark = "~" if event == "MESSAGE_UPDATE" else ">"
         print(f"{_name(channel)} {mark} {data['content'] or '(thinking)'}")
+        for attachment in data["attachments"]:
+            print(f"    {attachment['filename']}: {attachment['url']}")
         for number, label in enumerate(self._server.buttons(data), 1):
             print(f"    !{number} {label}")
 

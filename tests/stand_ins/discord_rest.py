@@ -2,27 +2,22 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from tests.stand_ins import discord_spec
-from tests.stand_ins.discord_world import (
-    EPHEMERAL,
-    LOADING,
-    ApiError,
-    Channel,
-    Interaction,
-    Json,
-    World,
-)
+from tests.stand_ins.discord_checks import ApiError
+from tests.stand_ins.discord_files import Body, Sent
+from tests.stand_ins.discord_world import EPHEMERAL, LOADING, Channel, Interaction, Json, World
 
 BASE = "/api/v10"
 
 _ANSWER_SECONDS = 3.0
 _TOKEN_SECONDS = 15 * 60.0
+_BODY_LIMIT = 64 * 1024 * 1024
 _DEFER_MESSAGE, _DEFER_UPDATE, _MESSAGE, _UPDATE, _MODAL = 5, 6, 4, 7, 9
 _OPEN_TO_ALL = re.compile(rf"{BASE}/(?:interactions|webhooks)/.*")
 
@@ -75,6 +70,7 @@ class Request:
     path: str
     """Without the API's base."""
     payload: Any
+    files: tuple[Sent, ...] = ()
 
 
 class Rest:
@@ -92,7 +88,7 @@ class Rest:
         async def around(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._around(request, handler)
 
-        application = web.Application(middlewares=[around])
+        application = web.Application(middlewares=[around], client_max_size=_BODY_LIMIT)
         add = application.router.add_route
         channel = f"{BASE}/channels/{{channel}}"
         webhook = f"{BASE}/webhooks/{{application}}/{{token}}"
@@ -113,6 +109,8 @@ class Rest:
         add("POST", webhook, self._follow_up)
         add("GET", f"{webhook}/messages/@original", self._original)
         add("PATCH", f"{webhook}/messages/@original", self._edit_original)
+        for folder in ("attachments", "ephemeral-attachments"):
+            add("GET", f"/{folder}/{{place}}/{{id}}/{{name}}", self._attachment)
         return application
 
     # Around every call.
@@ -120,27 +118,20 @@ class Rest:
     async def _around(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not request.path.startswith(f"{BASE}/"):
             return await handler(request)
-        body = await request.read()
-        payload = json.loads(body) if body else None
+        body = await Body.of(request)
         path = request.path.removeprefix(BASE)
-        self.requests.append(Request(request.method, path, payload))
+        sent = tuple(body.files.values())
+        self.requests.append(Request(request.method, path, body.payload, sent))
         fault = self._injected(request.method, path)
-        match fault:
-            case Fail(page=True):
-                return web.Response(status=fault.status, text=fault.message)
-            case Fail():
-                return error(ApiError(fault.status, fault.code, fault.message))
-            case Throttle():
-                return throttled(fault)
-            case Cut(done=False):
-                return cut(request)
+        if fault not in (None, Cut(done=True)):
+            return faulty(request, fault)
         response = await self._handled(request, handler)
         if fault is not None:
             return cut(request)
         assert isinstance(response, web.Response)
         reply = json.loads(response.body) if isinstance(response.body, bytes) else None
         self.violations += discord_spec.problems(
-            request.method, path, payload, response.status, reply
+            request.method, path, body.payload, response.status, reply, list(body.files)
         )
         return response
 
@@ -249,7 +240,8 @@ class Rest:
         return reply([self._world.seen(message, channel) for message in reversed(page)])
 
     async def _create_message(self, request: web.Request) -> web.Response:
-        return reply(self._world.post(self._channel(request), await request.json()))
+        body = await Body.of(request)
+        return reply(self._world.post(self._channel(request), body.payload, body.files))
 
     async def _get_message(self, request: web.Request) -> web.Response:
         channel = self._channel(request)
@@ -261,7 +253,8 @@ class Rest:
         message = channel.message(request.match_info["message"])
         if message["author"]["id"] != str(self._world.bot.id):
             raise ApiError(403, 50005, "Cannot edit a message authored by another user")
-        return reply(self._world.edit(channel, message, await request.json()))
+        body = await Body.of(request)
+        return reply(self._world.edit(channel, message, body.payload, body.files))
 
     async def _delete_message(self, request: web.Request) -> web.Response:
         channel = self._channel(request)
@@ -302,10 +295,12 @@ class Rest:
                 raise ApiError(400, 50035, "Invalid Form Body: type")
         interaction.answered = kind
 
-    def _say(self, interaction: Interaction, data: Json) -> Json:
+    def _say(
+        self, interaction: Interaction, data: Json, files: Mapping[int, Sent] | None = None
+    ) -> Json:
         if (data.get("flags") or 0) & EPHEMERAL:
             return self._world.whisper(interaction, data)
-        message = self._world.post(interaction.channel, data)
+        message = self._world.post(interaction.channel, data, files)
         if interaction.message is None:
             interaction.message = message
         return message
@@ -319,24 +314,33 @@ class Rest:
         return interaction
 
     async def _follow_up(self, request: web.Request) -> web.Response:
-        interaction, data = self._answerable(request), await request.json()
-        if interaction.message is not None and interaction.message["flags"] & LOADING:
-            return reply(self._world.edit(interaction.channel, interaction.message, data))
-        return reply(self._say(interaction, data))
+        interaction, body = self._answerable(request), await Body.of(request)
+        message = interaction.message
+        if message is not None and message["flags"] & LOADING:
+            channel = interaction.channel
+            return reply(self._world.edit(channel, message, body.payload, body.files))
+        return reply(self._say(interaction, body.payload, body.files))
 
     async def _original(self, request: web.Request) -> web.Response:
         return reply(self._original_of(self._answerable(request)))
 
     async def _edit_original(self, request: web.Request) -> web.Response:
         interaction = self._answerable(request)
-        message = self._original_of(interaction)
-        return reply(self._world.edit(interaction.channel, message, await request.json()))
+        message, body = self._original_of(interaction), await Body.of(request)
+        channel = interaction.channel
+        return reply(self._world.edit(channel, message, body.payload, body.files))
 
     def _original_of(self, interaction: Interaction) -> Json:
         message = interaction.message
         if message is None or message not in interaction.channel.messages:
             raise ApiError(404, 10008, "Unknown Message")
         return message
+
+    # Files.
+
+    async def _attachment(self, request: web.Request) -> web.StreamResponse:
+        fault = self._injected(request.method, request.path)
+        return faulty(request, fault) if fault else await self._world.cdn.serve(request)
 
 
 def reply(value: Any, status: int = 200) -> web.Response:
@@ -348,6 +352,18 @@ def reply(value: Any, status: int = 200) -> web.Response:
 
 def error(problem: ApiError) -> web.Response:
     return reply({"message": problem.message, "code": problem.code}, problem.status)
+
+
+def faulty(request: web.Request, fault: Fault) -> web.Response:
+    match fault:
+        case Fail(page=True):
+            return web.Response(status=fault.status, text=fault.message)
+        case Fail():
+            return error(ApiError(fault.status, fault.code, fault.message))
+        case Throttle():
+            return throttled(fault)
+        case Cut():
+            return cut(request)
 
 
 def throttled(fault: Throttle) -> web.Response:

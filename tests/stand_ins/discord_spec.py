@@ -1,6 +1,7 @@
 """Checks REST traffic against Discord's published OpenAPI description, where that is present."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -14,11 +15,14 @@ from tests.stand_ins import specs
 _DOCUMENT = "urn:discord"
 
 
-def problems(method: str, path: str, payload: Any, status: int, reply: Any) -> list[str]:
+def problems(
+    method: str, path: str, payload: Any, status: int, reply: Any, files: Sequence[int] = ()
+) -> list[str]:
     """What is wrong with a request and its reply; nothing where the description is not there.
 
-    `path` is without the API's base; payload and reply are decoded, None for an empty body. The
-    request is checked only where it was accepted: what is refused may well be wrong.
+    `path` is without the API's base; payload and reply are decoded, None for an empty body;
+    `files` are the numbers of those that came with it. The request is checked only where it was
+    accepted: what is refused may well be wrong.
     """
     document = specs.load("discord_openapi.json")
     if document is None:
@@ -30,8 +34,10 @@ def problems(method: str, path: str, payload: Any, status: int, reply: Any) -> l
     pointer = ["paths", template, method.lower()]
     found = []
     if status < 300 and "requestBody" in operation and payload is not None:
-        place = [*pointer, "requestBody", "content", "application/json", "schema"]
-        found += _errors(f"{method} {path}", place, payload)
+        media = "multipart/form-data" if files else "application/json"
+        value = payload | {f"files[{number}]": "" for number in files} if files else payload
+        place = [*pointer, "requestBody", "content", media, "schema"]
+        found += _errors(f"{method} {path}", place, value)
     if status < 300 and reply is not None:
         place = [*pointer, "responses", str(status), "content", "application/json", "schema"]
         found += _errors(f"reply to {method} {path}", place, reply)

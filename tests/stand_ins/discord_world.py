@@ -2,30 +2,22 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from tests.stand_ins.discord_checks import ApiError, check_message, numbered
+from tests.stand_ins.discord_files import Cdn, Sent
+
 Json = dict[str, Any]
 
 EPOCH_MS = 1_420_070_400_000
-CONTENT_LIMIT = 2000
 EPHEMERAL = 1 << 6
 LOADING = 1 << 7
 WHISPER = "WHISPER"
 """An event for watchers; the gateway never sends it."""
 _KINDS = {"text": 0, "dm": 1, "thread": 11}
-
-
-class ApiError(Exception):
-    """What Discord answers instead of doing it."""
-
-    def __init__(self, status: int, code: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +96,7 @@ class World:
         self._announce = announce
         self._last_snowflake = 0
         self.clock: Callable[[], float] = time.time
+        self.cdn = Cdn(self.snowflake)
         self.users: dict[str, User] = {}
         self.channels: dict[int, Channel] = {}
         self.commands: list[Json] = []
@@ -167,9 +160,13 @@ class World:
         *,
         reply_to: Json | None = None,
         ping: bool = True,
+        files: Mapping[str, bytes] | None = None,
         **extra: Any,
     ) -> Json:
         message = self._new_message(channel, author, text) | extra
+        for name, content in (files or {}).items():
+            attachment = self.cdn.add(Sent(name, content), f"attachments/{channel.id}")
+            message["attachments"].append(attachment)
         if reply_to is not None:
             message |= {
                 "type": 19,
@@ -180,14 +177,35 @@ class World:
                 message["mentions"].append(reply_to["author"])
         return self._publish(channel, message)
 
-    def post(self, channel: Channel, payload: Json, **extra: Any) -> Json:
+    def rewrite(self, channel: Channel, message: Json, text: str) -> None:
+        """A person edits what they said. A reply goes on mentioning whom it replied to."""
+        replied_to = (message.get("referenced_message") or {}).get("author")
+        pinged = [user for user in message["mentions"] if user == replied_to]
+        message |= self._wording(text) | {"edited_timestamp": self._now()}
+        message["mentions"] += [user for user in pinged if user not in message["mentions"]]
+        self._announce("MESSAGE_UPDATE", message | self._where(channel))
+
+    def preview(self, channel: Channel, message: Json) -> None:
+        """Discord shows what stands behind a link. That is no edit."""
+        message["embeds"] = [{"type": "link", "url": "https://example.com/", "title": "Example"}]
+        self._announce("MESSAGE_UPDATE", message | self._where(channel))
+
+    def post(
+        self,
+        channel: Channel,
+        payload: Json,
+        files: Mapping[int, Sent] | None = None,
+        **extra: Any,
+    ) -> Json:
         """What the bot sends. The same nonce again gives the first message again."""
         nonce = payload.get("nonce")
         if nonce and payload.get("enforce_nonce") and (channel.id, nonce) in self._nonces:
             return self._nonces[channel.id, nonce]
-        check_message(payload)
+        attachments = self.cdn.attached(channel.id, payload, files or {})
+        check_message(payload, attached=bool(attachments))
         message = self._new_message(channel, self.bot, payload.get("content") or "")
         message |= {"components": numbered(payload.get("components") or [])}
+        message["attachments"] = attachments
         message |= {"flags": payload.get("flags") or 0} | extra
         if nonce:
             message["nonce"] = nonce
@@ -200,8 +218,18 @@ class World:
             message["referenced_message"] = self._referenced(channel, reference)
         return self._publish(channel, message)
 
-    def edit(self, channel: Channel, message: Json, payload: Json) -> Json:
-        check_message({"content": message["content"]} | payload)
+    def edit(
+        self,
+        channel: Channel,
+        message: Json,
+        payload: Json,
+        files: Mapping[int, Sent] | None = None,
+    ) -> Json:
+        """The bot edits what it said."""
+        old = message["attachments"]
+        attachments = self.cdn.attached(channel.id, payload, files or {}, old)
+        check_message({"content": message["content"]} | payload, attached=bool(attachments))
+        message["attachments"] = attachments
         if "content" in payload:
             message["content"] = payload["content"] or ""
         if "components" in payload:
@@ -233,16 +261,11 @@ class World:
         return message
 
     def _new_message(self, channel: Channel, author: User, text: str) -> Json:
-        people = {str(user.id): user for user in (*self.users.values(), self.bot)}
-        mentioned = dict.fromkeys(re.findall(r"<@!?(\d+)>", text))
-        return {
+        return self._wording(text) | {
             "id": str(self.snowflake()),
             "channel_id": str(channel.id),
             "type": 0,
-            "content": text,
             "author": author.json(),
-            "mentions": [people[number].json() for number in mentioned if number in people],
-            "mention_roles": list(dict.fromkeys(re.findall(r"<@&(\d+)>", text))),
             "mention_everyone": False,
             "attachments": [],
             "embeds": [],
@@ -252,6 +275,16 @@ class World:
             "flags": 0,
             "pinned": False,
             "tts": False,
+        }
+
+    def _wording(self, text: str) -> Json:
+        """The fields of a message that follow from its text."""
+        people = {str(user.id): user for user in (*self.users.values(), self.bot)}
+        mentioned = dict.fromkeys(re.findall(r"<@!?(\d+)>", text))
+        return {
+            "content": text,
+            "mentions": [people[number].json() for number in mentioned if number in people],
+            "mention_roles": list(dict.fromkeys(re.findall(r"<@&(\d+)>", text))),
         }
 
     def _reference(self, channel: Channel, message_id: str) -> Json:
@@ -339,44 +372,3 @@ def role_json(role: Json) -> Json:
         "mentionable": False,
         "flags": 0,
     } | role
-
-
-def check_message(payload: Json) -> None:
-    """ApiError for what Discord refuses although its published schema allows it."""
-    content = payload.get("content") or ""
-    if len(content.encode("utf-16-le")) // 2 > CONTENT_LIMIT:
-        raise ApiError(400, 50035, "Invalid Form Body: content: Must be 2000 or fewer in length.")
-    if not content.strip():
-        raise ApiError(400, 50006, "Cannot send an empty message")
-    if len(payload.get("nonce") or "") > 25:
-        raise ApiError(400, 50035, "Invalid Form Body: nonce: Must be 25 or fewer in length.")
-    check_components(payload.get("components") or [])
-
-
-def check_components(rows: Sequence[Json]) -> None:
-    custom_ids = [button["custom_id"] for row in rows for button in row["components"]]
-    if len(rows) > 5 or any(not 1 <= len(row["components"]) <= 5 for row in rows):
-        raise ApiError(400, 50035, "Invalid Form Body: components: too many")
-    if len(set(custom_ids)) < len(custom_ids):
-        raise ApiError(400, 50035, "Invalid Form Body: COMPONENT_CUSTOM_ID_DUPLICATED")
-    for row in rows:
-        for button in row["components"]:
-            if not button.get("label") or len(button["label"]) > 80:
-                raise ApiError(400, 50035, "Invalid Form Body: label: 1 to 80 characters")
-            if not 1 <= len(button["custom_id"]) <= 100:
-                raise ApiError(400, 50035, "Invalid Form Body: custom_id: 1 to 100 characters")
-
-
-def numbered(rows: Sequence[Json]) -> list[Json]:
-    """Components with the ids that Discord gives them."""
-    count = 0
-    result = []
-    for row in rows:
-        count += 1
-        number = count
-        buttons = []
-        for button in row["components"]:
-            count += 1
-            buttons.append(button | {"id": count})
-        result.append(row | {"id": number, "components": buttons})
-    return result

@@ -11,41 +11,21 @@ By hand: `python -m tests.stand_ins.telegram --port 8081 --token 1:test`.
 """
 
 import asyncio
-import json
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from aiohttp import web
-from aiohttp.multipart import BodyPartReader
 
 from tests.stand_ins.telegram_checks import ApiError, Json, Spec, bad_request
 from tests.stand_ins.telegram_methods import Methods
-from tests.stand_ins.telegram_world import World, buttons
+from tests.stand_ins.telegram_wire import Fault, FaultKind, bad_gateway, parameters, refusal
+from tests.stand_ins.telegram_world import Kept, World, buttons, rows, words
 
 T = TypeVar("T")
-
-FaultKind = Literal["429", "500", "502", "400", "401", "403", "cut_before", "cut_after", "slow"]
-"""502 answers with HTML, like a proxy; a cut is a connection that ends before or after the work."""
-
-_NUMBERS = frozenset(
-    ["offset", "limit", "timeout", "chat_id", "message_id", "message_thread_id", "cache_time"]
-)
-_SWITCHES = frozenset(["show_alert", "drop_pending_updates", "disable_notification"])
-_OBJECTS = frozenset(
-    [
-        "allowed_updates",
-        "commands",
-        "entities",
-        "link_preview_options",
-        "reply_markup",
-        "reply_parameters",
-        "scope",
-    ]
-)
 
 
 @dataclass
@@ -54,20 +34,12 @@ class Call:
 
     method: str
     params: Json
-    """Parsed: numbers are numbers, lists are lists. Files are {"file": name, "size": bytes}."""
+    """Parsed: numbers are numbers, lists are lists. A file is {"file": name, "size": bytes,
+    "id": file_id}."""
     time: float
     """time.perf_counter() at its arrival."""
     result: Any = None
     """What was answered; an ApiError where it was refused."""
-
-
-@dataclass
-class Fault:
-    method: str
-    kind: FaultKind
-    left: int
-    seconds: float
-    description: str
 
 
 @dataclass
@@ -79,7 +51,7 @@ class TelegramServer:
     username: str = "bough_bot"
     clock: Callable[[], float] = time.time
     sent: list[Call] = field(default_factory=list)
-    """Every request, in order of arrival, getUpdates too."""
+    """Every request, in order of arrival, getUpdates too; a download is of the method "file"."""
     violations: list[str] = field(default_factory=list)
     """What the published spec, where it is at hand, has against requests and answers."""
 
@@ -122,6 +94,10 @@ class TelegramServer:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/bot"
 
+    @property
+    def base_file_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/file/bot"
+
     # What people do
 
     def person(self, user: int, name: str = "", username: str = "") -> None:
@@ -147,6 +123,15 @@ class TelegramServer:
         or file, and any field of a Message (photo, voice, quote …).
         """
         return self.world.say(chat, user, text, **more)
+
+    def document(self, name: str, content: bytes) -> Json:
+        """A file to say something with: `say(…, document=…)`."""
+        return self.world.document(self.world.keep(name, content))
+
+    def edit(self, message: Json, text: str, **more: Any) -> Json:
+        """A person changes the text or caption of their message; the update that the bot gets.
+        More: entities, and any field of a Message."""
+        return self.world.edit(message, text, **more)
 
     def press(self, message: Json, button: str, user: int) -> Json:
         """A person presses a button by label or data. LookupError where there is no such button."""
@@ -186,6 +171,16 @@ class TelegramServer:
         """The labels of a message's buttons."""
         return [button["text"] for button in buttons(message)]
 
+    def rows(self, message: Json) -> list[list[str]]:
+        """The labels, row by row."""
+        return [[button["text"] for button in row] for row in rows(message)]
+
+    def file(self, message: Json) -> Kept | None:
+        """The document or picture of a message."""
+        sizes = message.get("photo", [])
+        file = message.get("document") or (sizes[-1] if sizes else None)
+        return None if file is None else self.world.files[file["file_id"]]
+
     def calls(self, *methods: str) -> list[Call]:
         """Requests of these methods, in order."""
         return [call for call in self.sent if call.method in methods]
@@ -202,9 +197,9 @@ class TelegramServer:
             raise TimeoutError(f"it did not happen in {timeout} s; last requests: {last}") from None
 
     async def wait_for_message(self, chat: int, text: str = "", timeout: float = 5.0) -> Json:
-        """The newest of the bot's messages in a chat that has this text in it."""
+        """The newest of the bot's messages in a chat that has this in its text or caption."""
         found = await self.wait_for(
-            lambda: [one for one in self.messages(chat) if text in one["text"]], timeout
+            lambda: [one for one in self.messages(chat) if text in words(one)], timeout
         )
         return found[-1]
 
@@ -219,7 +214,8 @@ class TelegramServer:
         seconds: float = 1.0,
         description: str = "",
     ) -> None:
-        """Let the next calls of a method fail. `seconds`: retry_after, or how slow."""
+        """Let the next calls of a method, or downloads ("file"), fail. `seconds`: retry_after, or
+        how slow."""
         self._faults.append(Fault(method, kind, times, seconds, description))
 
     def _fault(self, method: str) -> Fault | None:
@@ -244,26 +240,41 @@ class TelegramServer:
             self._waiting.discard(event)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        token, _, method = request.path.removeprefix("/bot").partition("/")
-        if ":" not in token or method not in self.methods.table:
-            return _refusal(ApiError(404, "Not Found"))
+        files = request.path.startswith("/file/")
+        path = request.path.removeprefix("/file").removeprefix("/bot")
+        token, _, method = path.partition("/")
+        if ":" not in token or not (files or method in self.methods.table):
+            return refusal(ApiError(404, "Not Found"))
         if token != self.token:
-            return _refusal(ApiError(401, "Unauthorized"))
+            return refusal(ApiError(401, "Unauthorized"))
         try:
-            call = Call(method, await _parameters(request), time.perf_counter())
+            if files:
+                call = Call("file", {"file_path": method}, time.perf_counter())
+            else:
+                params = await parameters(request, self.world.keep)
+                call = Call(method, params, time.perf_counter())
+                self.violations += self._faults_of(call)
         except ValueError as error:
-            return _refusal(bad_request(f"can't parse the parameters: {error}"))
+            return refusal(bad_request(f"can't parse the parameters: {error}"))
         self.sent.append(call)
-        self.violations += self._spec.request(method, call.params)
-        if len(call.params.get("entities", ())) > 100:
-            self.violations.append(f"{method}: more than 100 entities")
         try:
             return await self._answer(request, call)
         except ApiError as error:
             call.result = error
-            return _refusal(error)
+            return refusal(error)
         finally:
             self._changed()
+
+    def _faults_of(self, call: Call) -> list[str]:
+        """What Telegram would not always refuse, and no bot should do."""
+        found = self._spec.request(call.method, call.params)
+        for name in ("entities", "caption_entities"):
+            if len(call.params.get(name, ())) > 100:
+                found.append(f"{call.method}: more than 100 {name}")
+        rows = (call.params.get("reply_markup") or {}).get("inline_keyboard", ())
+        if any(not 1 <= len(row) <= 8 for row in rows):
+            found.append(f"{call.method}: a row of the keyboard has no button or more than 8")
+        return found
 
     async def _answer(self, request: web.Request, call: Call) -> web.StreamResponse:
         fault = self._fault(call.method)
@@ -271,9 +282,11 @@ class TelegramServer:
         if fault and kind == "slow":
             await asyncio.sleep(fault.seconds)
         elif fault and kind not in ("cut_before", "cut_after", "502"):
-            raise _failure(fault)
+            raise fault.error
         if kind == "502":
-            return web.Response(status=502, text="<html>502 Bad Gateway</html>")
+            return bad_gateway()
+        if call.method == "file":
+            return await self._download(request, call.params["file_path"], kind)
         if kind != "cut_before":
             call.result = await self.methods.table[call.method](call.params)
             self.violations += self._spec.reply(call.method, call.result)
@@ -281,61 +294,20 @@ class TelegramServer:
             request.transport.abort()
         return web.json_response({"ok": True, "result": call.result})
 
-
-def _failure(fault: Fault) -> ApiError:
-    match fault.kind:
-        case "429":
-            wait = int(fault.seconds)
-            text = f"Too Many Requests: retry after {wait}"
-            return ApiError(429, fault.description or text, retry_after=wait)
-        case "401":
-            return ApiError(401, fault.description or "Unauthorized")
-        case "403":
-            return ApiError(403, fault.description or "Forbidden: bot was blocked by the user")
-        case "400":
-            return ApiError(400, fault.description or "Bad Request: can't parse entities")
-        case _:
-            return ApiError(500, fault.description or "Internal Server Error")
-
-
-def _refusal(error: ApiError) -> web.Response:
-    body: Json = {"ok": False, "error_code": error.code, "description": error.description}
-    if error.parameters:
-        body["parameters"] = error.parameters
-    return web.json_response(body, status=error.code)
-
-
-async def _parameters(request: web.Request) -> Json:
-    """From the query, a form, multipart or JSON: the Bot API takes them all."""
-    params: Json = dict(request.query)
-    if request.content_type == "application/json":
-        params.update(await request.json())
-    elif request.content_type == "multipart/form-data":
-        async for part in await request.multipart():
-            if isinstance(part, BodyPartReader) and part.name:
-                params[part.name] = await _part(part)
-    else:
-        params.update(await request.post())
-    return {name: _parsed(name, value) for name, value in params.items()}
-
-
-async def _part(part: BodyPartReader) -> Any:
-    if part.filename is None:
-        return await part.text()
-    return {"file": part.filename, "size": len(await part.read(decode=True))}
-
-
-def _parsed(name: str, value: Any) -> Any:
-    """Form values are text; a number that is none stays text, for the spec to complain."""
-    if not isinstance(value, str):
-        return value
-    if name in _OBJECTS:
-        return json.loads(value)
-    if name in _SWITCHES and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    if name in _NUMBERS and value.removeprefix("-").isdigit():
-        return int(value)
-    return value
+    async def _download(self, request: web.Request, path: str, kind: str) -> web.StreamResponse:
+        """A cut after the work is one in the middle of the content."""
+        kept = next((one for one in self.world.files.values() if one.path == path), None)
+        if kept is None:
+            raise ApiError(404, "Not Found")
+        response = web.StreamResponse()
+        response.content_length = len(kept.content)
+        if kind != "cut_before":
+            await response.prepare(request)
+            half = len(kept.content) // 2
+            await response.write(kept.content[: half if kind == "cut_after" else None])
+        if kind in ("cut_before", "cut_after") and request.transport is not None:
+            request.transport.abort()
+        return response
 
 
 if __name__ == "__main__":

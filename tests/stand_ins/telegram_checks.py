@@ -1,6 +1,7 @@
 """What the Telegram stand-in checks requests by: Telegram's own rules, and the published spec."""
 
 import re
+import struct
 from typing import Any
 
 from tests.stand_ins import specs
@@ -33,6 +34,9 @@ SENDABLE_ENTITIES = frozenset(
 _URL = re.compile(r"(?:https?|tg|ton)://[^\s/]+\.[^\s]+|tg://\S+", re.IGNORECASE)
 _MOST_BUTTONS = 100
 _LONGEST_TEXT = 4096
+_LONGEST_CAPTION = 1024
+_LARGEST_PICTURE = 10 * 1024 * 1024
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class ApiError(Exception):
@@ -58,12 +62,38 @@ def checked_text(text: Any, entities: list[Json]) -> tuple[str, list[Json]]:
     """Text and entities as Telegram stores them: trimmed. ApiError as Telegram refuses them."""
     if not isinstance(text, str) or not text.strip():
         raise bad_request("message text is empty")
+    return _checked(text, entities, _LONGEST_TEXT, "message is too long")
+
+
+def checked_caption(text: Any, entities: list[Json]) -> tuple[str, list[Json]]:
+    """The same of a caption, which may be empty."""
+    return _checked(str(text or ""), entities, _LONGEST_CAPTION, "message caption is too long")
+
+
+def _checked(
+    text: str, entities: list[Json], longest: int, too_long: str
+) -> tuple[str, list[Json]]:
     for entity in entities:
         _check_entity(text, entity)
     text, entities = _trimmed(text, entities)
-    if units(text) > _LONGEST_TEXT:
-        raise bad_request("message is too long")
+    if units(text) > longest:
+        raise bad_request(too_long)
     return text, entities
+
+
+def picture_size(content: bytes) -> tuple[int, int]:
+    """Width and height of a PNG. ApiError for what Telegram does not show as a picture."""
+    if len(content) > _LARGEST_PICTURE:
+        raise bad_request(
+            f"file of size {len(content)} bytes is too big for a photo; "
+            f"the maximum size is {_LARGEST_PICTURE} bytes"
+        )
+    if not content.startswith(_PNG) or len(content) < 24:
+        raise bad_request("IMAGE_PROCESS_FAILED")
+    width, height = struct.unpack(">II", content[16:24])
+    if width + height > 10_000 or not 1 / 20 <= width / height <= 20:
+        raise bad_request("PHOTO_INVALID_DIMENSIONS")
+    return width, height
 
 
 def _check_entity(text: str, entity: Json) -> None:

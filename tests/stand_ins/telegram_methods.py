@@ -9,11 +9,16 @@ from tests.stand_ins.telegram_checks import (
     Json,
     bad_request,
     check_keyboard,
+    checked_caption,
     checked_text,
+    picture_size,
 )
 from tests.stand_ins.telegram_world import STALE, Chat, World
 
 Method = Callable[[Json], Awaitable[Any]]
+
+LARGEST_DOWNLOAD = 20 * 1024 * 1024
+"""Bytes of a file that a bot may fetch."""
 
 
 class Methods:
@@ -28,11 +33,15 @@ class Methods:
         self.table: dict[str, Method] = {
             "answerCallbackQuery": self._answer_callback_query,
             "deleteWebhook": self._delete_webhook,
+            "editMessageCaption": self._edit_message_caption,
             "editMessageText": self._edit_message_text,
+            "getFile": self._get_file,
             "getMe": self._get_me,
             "getUpdates": self._get_updates,
             "sendChatAction": self._send_chat_action,
+            "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendPhoto": self._send_photo,
             "setMyCommands": self._set_my_commands,
         }
 
@@ -91,18 +100,55 @@ class Methods:
     async def _send_message(self, params: Json) -> Json:
         chat = self._open_chat(params)
         text, entities = checked_text(params.get("text"), params.get("entities", []))
+        preview = params.get("link_preview_options")
+        return self._sent(
+            chat, params, text=text, entities=entities or None, link_preview_options=preview
+        )
+
+    async def _send_document(self, params: Json) -> Json:
+        chat = self._open_chat(params)
+        return self._sent(
+            chat, params, document=self._uploaded(params, "document"), **_told(params)
+        )
+
+    async def _send_photo(self, params: Json) -> Json:
+        chat = self._open_chat(params)
+        file = self._uploaded(params, "photo")
+        width, height = picture_size(self._world.files[file["file_id"]].content)
+        size = {name: file[name] for name in ("file_id", "file_unique_id", "file_size")}
+        photo = [{**size, "width": width, "height": height}]
+        return self._sent(chat, params, photo=photo, **_told(params))
+
+    def _sent(self, chat: Chat, params: Json, **content: Any) -> Json:
         check_keyboard(params.get("reply_markup"))
-        message = self._world.message(
+        return self._world.message(
             chat,
             self._world.me,
             params.get("message_thread_id"),
-            text=text,
-            entities=entities or None,
-            link_preview_options=params.get("link_preview_options"),
+            **content,
             reply_to_message=self._reply(chat, params.get("reply_parameters")),
             reply_markup=params.get("reply_markup"),
         )
-        return message
+
+    def _uploaded(self, params: Json, name: str) -> Json:
+        """The file of the parameters as a Document: a new one, or one that was sent before."""
+        given = params.get(name)
+        file_id = given["id"] if isinstance(given, dict) else given
+        if file_id not in self._world.files:
+            raise bad_request(f"there is no {name} in the request")
+        if not self._world.files[file_id].content:
+            raise bad_request("file must be non-empty")
+        return self._world.document(file_id)
+
+    async def _get_file(self, params: Json) -> Json:
+        kept = self._world.files.get(params.get("file_id", ""))
+        if kept is None:
+            raise bad_request("wrong file_id or the file is temporarily unavailable")
+        if len(kept.content) > LARGEST_DOWNLOAD:
+            raise bad_request("file is too big")
+        document = self._world.document(kept.id)
+        size = {name: document[name] for name in ("file_id", "file_unique_id", "file_size")}
+        return {**size, "file_path": kept.path}
 
     def _reply(self, chat: Chat, wanted: Json | None) -> Json | None:
         if wanted is None:
@@ -114,15 +160,30 @@ class Methods:
         raise bad_request("message to be replied not found")
 
     async def _edit_message_text(self, params: Json) -> Json:
-        chat = self._open_chat(params)
-        message = chat.messages.get(params.get("message_id", 0))
+        message = self._own_message(params)
+        text, entities = checked_text(params.get("text"), params.get("entities", []))
+        if "text" not in message:
+            raise bad_request("there is no text in the message to edit")
+        return self._edited(message, params, {"text": text, "entities": entities})
+
+    async def _edit_message_caption(self, params: Json) -> Json:
+        message = self._own_message(params)
+        told = _told(params)
+        if "text" in message:
+            raise bad_request("there is no caption in the message to edit")
+        return self._edited(message, params, told)
+
+    def _own_message(self, params: Json) -> Json:
+        message = self._open_chat(params).messages.get(params.get("message_id", 0))
         if message is None:
             raise bad_request("message to edit not found")
         if message["from"]["id"] != self._world.me["id"]:
             raise bad_request("message can't be edited")
-        text, entities = checked_text(params.get("text"), params.get("entities", []))
+        return message
+
+    def _edited(self, message: Json, params: Json, content: Json) -> Json:
         check_keyboard(params.get("reply_markup"))
-        wanted = {"text": text, "entities": entities, "reply_markup": params.get("reply_markup")}
+        wanted = {**content, "reply_markup": params.get("reply_markup")}
         changed = {name: value for name, value in wanted.items() if value}
         if changed == {name: message[name] for name in wanted if name in message}:
             raise bad_request(
@@ -167,3 +228,9 @@ class Methods:
         if thread is not None and thread not in chat.topics:
             raise bad_request("message thread not found")
         return chat
+
+
+def _told(params: Json) -> Json:
+    """Caption and formats of the parameters, as a message has them."""
+    text, entities = checked_caption(params.get("caption"), params.get("caption_entities", []))
+    return {"caption": text or None, "caption_entities": entities or None}

@@ -24,7 +24,9 @@ class Clock:
 
 @asynccontextmanager
 async def started(telegram: TelegramServer) -> AsyncIterator[TelegramAdapter]:
-    adapter = TelegramAdapter(TOKEN, base_url=telegram.base_url)
+    adapter = TelegramAdapter(
+        TOKEN, base_url=telegram.base_url, base_file_url=telegram.base_file_url
+    )
     try:
         await adapter.start()
         yield adapter

@@ -4,6 +4,8 @@ import itertools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from mimetypes import guess_type
+from pathlib import PurePosixPath
 from typing import Any
 
 from tests.stand_ins.telegram_checks import Json, units
@@ -30,6 +32,16 @@ class Chat:
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A file as Telegram keeps it. The path is that of its download."""
+
+    id: str
+    name: str
+    content: bytes = field(repr=False)
+    path: str
+
+
 @dataclass
 class Query:
     asked: float
@@ -44,10 +56,13 @@ class World:
         self.chats: dict[int, Chat] = {}
         self.people: dict[int, Json] = {}
         self.queries: dict[str, Query] = {}
+        self.files: dict[str, Kept] = {}
+        """By file_id."""
         self.allowed: list[str] = []
         """Kinds of updates the bot wants; empty: those that are the default."""
         self._updates: list[tuple[float, Json]] = []
         self._update_ids = itertools.count(1000)
+        self._file_ids = itertools.count(1)
         self._query_ids = itertools.count(4_000_000_000)
 
     # People and places
@@ -142,6 +157,22 @@ class World:
         )
         return self.publish("message", message)
 
+    def edit(
+        self, message: Json, text: str, *, entities: list[Json] | None = None, **more: Any
+    ) -> Json:
+        """A person changes the text or caption of their message; the update that the bot gets."""
+        place = self.chats[message["chat"]["id"]]
+        before = place.messages[message["message_id"]]
+        media = "document" in before or "photo" in before
+        shown, formats = ("caption", "caption_entities") if media else ("text", "entities")
+        marks = [*found_entities(text), *(entities or ())]
+        changed = {shown: text or None, formats: marks or None, "edit_date": int(self.clock())}
+        after = {**before, **changed, **more}
+        # A copy: what the bot has not fetched yet tells what was said then.
+        edited = {name: value for name, value in after.items() if value is not None}
+        place.messages[message["message_id"]] = edited
+        return self.publish("edited_message", edited)
+
     def press(self, message: Json, button: str, user: int) -> Json:
         """A person presses the button with this label or data. LookupError where there is none."""
         place = self.chats[message["chat"]["id"]]
@@ -149,7 +180,7 @@ class World:
         for one in buttons(current):
             if button in (one["text"], one["callback_data"]):
                 return self.forge(current, one["callback_data"], user)
-        raise LookupError(f"no button {button!r} on {current.get('text')!r}")
+        raise LookupError(f"no button {button!r} on {words(current)!r}")
 
     def forge(self, message: Json, data: str, user: int) -> Json:
         """A press with any data, as a changed client could send it."""
@@ -165,6 +196,27 @@ class World:
                 "data": data,
             },
         )
+
+    # Files
+
+    def keep(self, name: str, content: bytes) -> str:
+        """The file_id of a new file."""
+        number = next(self._file_ids)
+        ending = PurePosixPath(name).suffix
+        kept = Kept(f"BQAC-{number}", name, content, f"documents/file_{number}{ending}")
+        self.files[kept.id] = kept
+        return kept.id
+
+    def document(self, file_id: str) -> Json:
+        """A kept file as a Document."""
+        kept = self.files[file_id]
+        return {
+            "file_id": kept.id,
+            "file_unique_id": f"unique-{kept.id}",
+            "file_name": kept.name,
+            "mime_type": guess_type(kept.name)[0] or "application/octet-stream",
+            "file_size": len(kept.content),
+        }
 
     # Updates
 
@@ -198,9 +250,19 @@ class World:
         return [update for _, update in self._updates]
 
 
+def words(message: Json) -> str:
+    """The text or the caption of a message."""
+    return str(message.get("text") or message.get("caption") or "")
+
+
+def rows(message: Json) -> list[list[Json]]:
+    """The buttons of a message, row by row."""
+    keyboard: list[list[Json]] = message.get("reply_markup", {}).get("inline_keyboard", [])
+    return [[button for button in row if "callback_data" in button] for row in keyboard]
+
+
 def buttons(message: Json) -> list[Json]:
-    rows = message.get("reply_markup", {}).get("inline_keyboard", [])
-    return [button for row in rows for button in row if "callback_data" in button]
+    return [button for row in rows(message) for button in row]
 
 
 def found_entities(text: str) -> list[Json]:

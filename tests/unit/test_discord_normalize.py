@@ -1,3 +1,6 @@
+import time
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import discord
@@ -6,9 +9,14 @@ from hypothesis import strategies as st
 
 from adapters.discord.client import new_client
 from adapters.discord.interactions import Handle
-from adapters.discord.normalize import normalize_interaction, normalize_message
-from adapters.events import Conversation, Message, Press, User
+from adapters.discord.normalize import (
+    normalize_edit,
+    normalize_interaction,
+    normalize_message,
+)
+from adapters.events import Conversation, File, Message, Press, User
 from tests.stand_ins.discord import DiscordServer
+from tests.stand_ins.discord_files import Sent
 from tests.stand_ins.discord_world import Channel, Json
 
 ATTACHMENT = {"id": "1", "filename": "a", "size": 1, "url": "", "proxy_url": ""}
@@ -33,17 +41,28 @@ class Told:
 
     def heard(self, _: Json) -> Message | None:
         """The newest message, as the library and then normalize see it."""
+        return normalize_message(self._newest(), self.me)
+
+    def changed(self) -> Message | None:
+        """The newest change of a message."""
+        return normalize_edit(self._newest(), self.me)
+
+    def _newest(self) -> discord.Message:
         data: Any = self._events[-1]
         self._state._add_guild(
             discord.Guild(data=self._json(self.discord.world.guild_json), state=self._state)
         )
         channel, _guild = self._state._get_guild_channel(data)
-        message = discord.Message(channel=channel, data=data, state=self._state)  # type: ignore[arg-type]
-        return normalize_message(message, self.me)
+        return discord.Message(channel=channel, data=data, state=self._state)  # type: ignore[arg-type]
 
     def interaction(self) -> Message | Press | None:
         data: Any = self._events[-1]
         return normalize_interaction(discord.Interaction(data=data, state=self._state))
+
+    @property
+    def paths(self) -> list[str]:
+        """Where files are kept, oldest first."""
+        return list(self.discord.world.cdn.contents)
 
     @staticmethod
     def _json(thing: Any) -> Any:
@@ -186,6 +205,127 @@ def test_attachments_are_named_by_kind() -> None:
     said = told.dm("", attachments=given, sticker_items=stickers)
     assert said is not None
     assert said.attachments == ("image", "audio", "video", "file", "file", "voice", "sticker")
+
+
+def test_an_edit_is_the_message_as_it_is_now_under_a_key_of_its_own() -> None:
+    told = Told()
+    raw = told.discord.dm("ann", "helo")
+    first = told.heard(raw)
+    told.discord.edit(raw, "hello")
+    edit = told.changed()
+    assert first is not None and edit is not None
+    when = edit.key.removeprefix(f"{first.key}:edit:")
+    assert datetime.fromisoformat(when) == datetime.fromisoformat(raw["edited_timestamp"])
+    assert edit == replace(first, key=edit.key, text="hello", kind="edit")
+
+
+def test_every_edit_has_another_key_and_each_keeps_its_own() -> None:
+    told = Told()
+    raw = told.discord.dm("ann", "one")
+    told.discord.edit(raw, "two")
+    first = told.changed()
+    told.discord.preview(raw)
+    assert told.changed() == first
+    told.discord.world.clock = lambda: time.time() + 1
+    told.discord.edit(raw, "two")
+    second = told.changed()
+    assert first is not None and second is not None
+    assert (first.text, second.text) == ("two", "two")
+    assert first.key != second.key
+
+
+def test_a_preview_of_a_link_is_no_edit() -> None:
+    told = Told()
+    raw = told.discord.dm("ann", "see https://example.com/")
+    told.discord.preview(raw)
+    assert told.changed() is None
+
+
+def test_an_edit_that_leaves_no_words_is_nothing() -> None:
+    told = Told()
+    raw = told.discord.dm("ann", "look", files={"a.txt": b"a"})
+    told.discord.edit(raw, "")
+    assert told.changed() is None
+
+
+def test_an_edit_is_for_the_bot_as_a_message_is() -> None:
+    told = Told()
+    raw = told.discord.say(told.discord.general, "ann", "hello everybody")
+    told.discord.edit(raw, "hello all")
+    assert told.changed() is None
+    told.discord.edit(raw, f"{told.discord.mention} hello")
+    edit = told.changed()
+    assert edit is not None and (edit.text, edit.kind) == ("hello", "edit")
+
+
+def test_what_the_bot_changes_itself_is_no_edit_of_a_person() -> None:
+    told = Told()
+    place = told.discord.dm_of("ann")
+    own = told.discord.world.post(place, {"content": "sure?"})
+    told.discord.world.edit(place, own, {"content": "Yes"})
+    assert told.changed() is None
+
+
+def test_a_reply_says_what_it_replies_to_even_when_that_is_gone() -> None:
+    told = Told()
+    first = told.discord.dm("ann", "first")
+    reply = told.dm("second", reply_to=first)
+    assert reply is not None and reply.reply_to == first["id"]
+    reference = {"type": 0, "channel_id": "1", "message_id": "2"}
+    reply = told.dm("third", type=19, message_reference=reference, referenced_message=None)
+    assert reply is not None and reply.reply_to == "2"
+
+
+def test_a_forward_replies_to_nothing() -> None:
+    told = Told()
+    reference = {"type": 1, "channel_id": "1", "message_id": "2"}
+    forward = told.dm("look", message_reference=reference)
+    assert forward is not None and forward.reply_to == ""
+
+
+def test_files_come_with_their_address_name_and_size() -> None:
+    told = Told()
+    said = told.dm("", files={"notes.txt": b"four", "tree.png": b""})
+    assert said is not None
+    urls = [f"{told.discord.world.cdn.origin}{path}?ex=0&is=0&hm=0&" for path in told.paths]
+    assert said.files == (File(urls[0], "notes.txt", 4), File(urls[1], "tree.png", 0))
+
+
+def test_a_message_without_files_brings_those_of_the_message_it_replies_to() -> None:
+    told = Told()
+    bots = told.discord.world.post(
+        told.discord.general, {"content": "your export"}, {0: Sent("tree.jsonl", b"{}")}
+    )
+    said = told.message(told.discord.general, "/import", reply_to=bots)
+    assert said is not None
+    assert [(file.name, file.size) for file in said.files] == [("tree.jsonl", 2)]
+    said = told.message(told.discord.general, "/import", reply_to=bots, files={"own.txt": b""})
+    assert said is not None and [file.name for file in said.files] == ["own.txt"]
+
+
+def test_a_file_given_to_a_slash_command_comes_with_it() -> None:
+    told = Told()
+    options = [{"type": 3, "name": "title"}, {"type": 11, "name": "attachment"}]
+    told.discord.world.commands = [{"id": "1", "name": "import", "options": options}]
+    given = Sent("talk.jsonl", b"{}")
+    told.discord.slash(told.discord.general, "ann", "import", "Old talk", given)
+    said = told.interaction()
+    assert isinstance(said, Message)
+    assert said.text == "/import Old talk"
+    assert [(file.name, file.size) for file in said.files] == [("talk.jsonl", 2)]
+    assert "/ephemeral-attachments/" in said.files[0].ref
+
+
+def test_a_file_that_discord_does_not_describe_is_left_out() -> None:
+    told = Told()
+    told.discord.world.commands = [
+        {"id": "1", "name": "import", "options": [{"type": 11, "name": "attachment"}]}
+    ]
+    told.discord.slash(told.discord.general, "ann", "import", file=Sent("talk.jsonl", b"{}"))
+    del told._events[-1]["data"]["resolved"]
+    said = told.interaction()
+    assert isinstance(said, Message)
+    assert (said.text, said.files) == ("/import", ())
 
 
 def test_a_thread_is_a_conversation_of_its_own() -> None:

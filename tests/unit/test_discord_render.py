@@ -1,17 +1,12 @@
-import logging
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import Button, CommandSpec, Edit, Post
-from adapters.discord import payload
 from adapters.discord.render import render
 from adapters.discord.text import LIMIT, characters, fit, hard_cut, units
-from adapters.events import Conversation, clean
-
-PLACE = Conversation("discord", "42")
+from adapters.events import clean
 
 
 def shown(markdown: str) -> list[str]:
@@ -195,70 +190,3 @@ def test_cutting_loses_nothing(text: str, room: int) -> None:
 
 def test_a_flag_is_one_character() -> None:
     assert characters("🇩🇪🇫🇷") == ["🇩🇪", "🇫🇷"]
-
-
-def button(number: int) -> Button:
-    return Button(f"label {number}", f"token{number}")
-
-
-def test_buttons_stand_five_in_a_row() -> None:
-    post = Post(PLACE, {"text": "?"}, tuple(button(number) for number in range(7)))
-    rows = payload.new_message(post)["components"]
-    assert [len(row["components"]) for row in rows] == [5, 2]
-    assert rows[1]["components"][1]["custom_id"] == "bough:token6"
-
-
-def test_more_buttons_than_discord_shows_are_left_out_and_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    post = Post(PLACE, {"text": "?"}, tuple(button(number) for number in range(27)))
-    with caplog.at_level(logging.WARNING):
-        rows = payload.new_message(post)["components"]
-    assert [len(row["components"]) for row in rows] == [5] * 5
-    assert "2 are left out" in caplog.text
-
-
-def test_styles_and_long_labels_fit_discord() -> None:
-    buttons = (
-        Button("x" * 100, "a", "primary"),
-        Button("No", "b", "danger"),
-        Button(" ", "c"),
-        Button("Odd", "d", "rainbow"),
-    )
-    [row] = payload.new_message(Post(PLACE, {"text": "?"}, buttons))["components"]
-    assert [shape["style"] for shape in row["components"]] == [1, 4, 2, 2]
-    assert [shape["label"] for shape in row["components"]] == ["x" * 79 + "…", "No", "…", "Odd"]
-
-
-def test_a_message_pings_nobody_and_embeds_nothing() -> None:
-    post = Post(PLACE, {"text": "@everyone"}, nonce="n" * 30, reply_to="7")
-    assert payload.new_message(post) == {
-        "content": "@everyone",
-        "allowed_mentions": {"parse": []},
-        "flags": 4,
-        "nonce": "n" * 25,
-        "enforce_nonce": True,
-        "message_reference": {"message_id": "7", "fail_if_not_exists": False},
-    }
-
-
-def test_an_edit_without_buttons_takes_them_away() -> None:
-    assert payload.changed_message(Edit(PLACE, "7", {"text": "done"}))["components"] == []
-
-
-def test_plain_text_is_escaped_where_that_fits() -> None:
-    post = Post(PLACE, {"text": "**bold**"}, plain=True)
-    assert payload.new_message(post)["content"] == "\\*\\*bold\\*\\*"
-    long = "*" * 1500
-    assert payload.new_message(Post(PLACE, {"text": long}, plain=True))["content"] == long
-
-
-def test_a_command_is_offered_in_servers_and_in_private() -> None:
-    assert payload.command(CommandSpec("new", "Start anew")) == {
-        "name": "new",
-        "description": "Start anew",
-        "contexts": [0, 1],
-    }
-    [option] = payload.command(CommandSpec("goto", "Go to an entry", "Entry number"))["options"]
-    assert (option["type"], option["required"]) == (3, False)
-    assert (option["name"], option["description"]) == ("entry-number", "Entry number")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ import telegram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.events import Conversation, Message, Press, User
+from adapters.events import Conversation, File, Message, Press, User
 from adapters.telegram.normalize import normalize
 from tests.stand_ins.telegram_checks import Json
 from tests.stand_ins.telegram_world import World
@@ -223,12 +224,86 @@ def test_other_bots_and_people_in_the_name_of_a_chat_are_nothing(world: World) -
     assert normalized(world.say(GROUP, 1001, "@bough_bot hi", sender_chat=chat)) is None
 
 
-def test_edits_and_channels_are_nothing(world: World) -> None:
+def test_channels_are_nothing(world: World) -> None:
     said = world.say(PRIVATE, 1001, "hello")["message"]
     channel = {**said, "chat": {"id": -100, "type": "channel", "title": "c"}}
-    assert normalized({"update_id": 1, "edited_message": said}) is None
-    assert normalized({"update_id": 1, "channel_post": channel}) is None
-    assert normalized({"update_id": 1, "message": channel}) is None
+    for kind in ("channel_post", "edited_channel_post", "message", "edited_message"):
+        assert normalized({"update_id": 1, kind: channel}) is None
+
+
+def test_an_edit_is_the_message_with_its_new_text(world: World) -> None:
+    said = world.say(GROUP, 1001, "@bough_bot helo")
+    before, after = message(said), message(world.edit(said["message"], "@bough_bot hello"))
+    assert (before.kind, before.text) == ("message", "helo")
+    assert after == replace(before, kind="edit", text="hello", key=after.key)
+    assert after.key.startswith("telegram:-55:1:edit:1700000000:")
+
+
+def test_the_key_of_an_edit_names_it_for_ever_and_tells_edits_apart(world: World) -> None:
+    said = world.say(PRIVATE, 1001, "a")["message"]
+    first, second = world.edit(said, "b"), world.edit(said, "c")
+    assert message(first).key == message({**first, "update_id": 5}).key
+    assert message(first).key != message(second).key
+    assert len({message(one).key for one in (first, second)} | {"telegram:1001:1"}) == 3
+
+
+def test_an_edit_in_a_group_is_for_the_bot_if_its_new_text_is(world: World) -> None:
+    theirs = world.say(GROUP, 1001, "what now?")["message"]
+    assert normalized(world.edit(theirs, "what then?")) is None
+    assert message(world.edit(theirs, "@bough_bot what then?")).text == "what then?"
+    assert normalized(world.edit(theirs, "what then?")) is None
+    ours = world.message(world.chat(GROUP), BOT, text="our words")
+    reply = world.say(GROUP, 1001, "why?", reply_to=ours)["message"]
+    assert message(world.edit(reply, "how?")).text == "how?"
+
+
+def test_an_edited_caption_is_an_edit(world: World) -> None:
+    said = world.say(PRIVATE, 1001, "a cat", caption=True, photo=[PHOTO])["message"]
+    after = message(world.edit(said, "a dog"))
+    assert (after.kind, after.text, after.attachments) == ("edit", "a dog", ("photo",))
+
+
+def test_a_live_location_that_moves_is_nothing(world: World) -> None:
+    shared = world.say(PRIVATE, 1001, "", location=PLACE)["message"]
+    assert normalized(world.edit(shared, "", location={"latitude": 3.0, "longitude": 2.0})) is None
+
+
+def test_a_reply_names_the_message_it_replies_to(world: World) -> None:
+    ours = world.message(world.chat(PRIVATE), BOT, text="our words")
+    assert message(world.say(PRIVATE, 1001, "why?", reply_to=ours)).reply_to == "1"
+    assert message(world.say(PRIVATE, 1001, "why?")).reply_to == ""
+
+
+def test_talk_in_a_topic_replies_to_nothing_but_what_it_replies_to(world: World) -> None:
+    thread = world.topic(FORUM, "Plans", world.person(1001))
+    talk = world.say(FORUM, 1001, "@bough_bot hi", thread=thread)
+    reply = world.say(FORUM, 1001, "@bough_bot so?", thread=thread, reply_to=talk["message"])
+    assert message(talk).reply_to == ""
+    assert message(reply).reply_to == str(talk["message"]["message_id"])
+
+
+def test_documents_of_a_message_and_of_the_one_it_replies_to_are_its_files(world: World) -> None:
+    first, second = (world.document(world.keep(name, b"abc")) for name in ("a.txt", "b.txt"))
+    theirs = world.say(PRIVATE, 1001, "", document=first)["message"]
+    reply = world.say(PRIVATE, 1001, "", document=second, reply_to=theirs)
+    assert message(reply).files == (
+        File(second["file_id"], "b.txt", 3),
+        File(first["file_id"], "a.txt", 3),
+    )
+    assert message(world.say(PRIVATE, 1001, "/import", reply_to=theirs)).files == (
+        File(first["file_id"], "a.txt", 3),
+    )
+
+
+def test_a_document_without_name_and_size_is_a_file(world: World) -> None:
+    assert message(world.say(PRIVATE, 1001, "", document=FILE)).files == (File("f", "", 0),)
+
+
+def test_what_is_no_document_is_no_file(world: World) -> None:
+    animation = {**FILE, "width": 1, "height": 1, "duration": 1}
+    moving = world.say(PRIVATE, 1001, "", animation=animation, document=FILE)
+    assert message(moving).files == ()
+    assert message(world.say(PRIVATE, 1001, "", photo=[PHOTO])).files == ()
 
 
 def question(world: World, chat: int, thread: int | None = None) -> Json:
@@ -281,8 +356,10 @@ def test_text_that_no_database_takes_is_cleaned(world: World) -> None:
     update = world.say(PRIVATE, 1001, "x")
     update["message"]["text"] = "a\0b"
     update["message"]["from"]["first_name"] = "\ud800Ann"
+    update["message"]["document"] = {**FILE, "file_name": "\0.txt"}
     arrived = message(json.loads(json.dumps(update)))
     assert (arrived.text, arrived.user.name) == ("a\ufffdb", "\ufffdAnn")
+    assert arrived.files[0].name == "\ufffd.txt"
 
 
 entities = st.fixed_dictionaries(

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from adapters.base import Body, Button, Refused
 from adapters.telegram import utf16
 from adapters.telegram.markdown import convert
-from adapters.telegram.render import keyboard, render, shortened
+from adapters.telegram.render import caption, keyboard, render, shortened
 from adapters.telegram.rich import Rich, Span, split
-from tests.stand_ins.telegram_checks import checked_text, units
+from tests.stand_ins.telegram_checks import checked_caption, checked_text, units
 
 LIMIT, MOST = 4096, 100
 
@@ -293,6 +293,49 @@ def test_a_long_label_is_cut_and_an_empty_one_is_not_refused() -> None:
     assert markup is not None
     labels = [row[0].text for row in markup.inline_keyboard]
     assert labels == ["long " * 12 + "lon…", "…", "two lines"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "rows"),
+    [
+        ([False, True, True], ["012"]),
+        ([True, True, False, True, False], ["01", "23", "4"]),
+        ([True] * 17, ["01234567", "89abcdef", "g"]),
+        ([False] * 3, ["0", "1", "2"]),
+    ],
+)
+def test_a_button_beside_another_is_in_its_row_of_at_most_eight(
+    beside: list[bool], rows: list[str]
+) -> None:
+    markup = keyboard(
+        [
+            Button(label, label, beside=b)
+            for label, b in zip("0123456789abcdefg", beside, strict=False)
+        ]
+    )
+    assert markup is not None
+    assert ["".join(button.text for button in row) for row in markup.inline_keyboard] == rows
+
+
+def test_a_short_body_is_its_own_caption() -> None:
+    assert caption(only("**b** and `c`")) == only("**b** and `c`")
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_blank_body_is_no_caption(text: str) -> None:
+    assert caption({"text": text, "entities": [{"type": "bold", "offset": 0, "length": 1}]}) == {
+        "text": "",
+        "entities": [],
+    }
+
+
+@given(documents, st.integers(1, 30))
+def test_every_caption_is_one_that_telegram_takes(markdown: str, times: int) -> None:
+    for body in render("\n\n".join([markdown] * times)):
+        short = caption(body)
+        assert checked_caption(short["text"], short["entities"])[0]
+        assert body["text"].startswith(short["text"].removesuffix("…"))
+        assert (short == body) == (units(body["text"]) <= 1024)
 
 
 def test_no_buttons_are_no_keyboard() -> None:

@@ -1,0 +1,30 @@
+"""Markdown of a chat as a terminal shows it."""
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Markdown
+from rich.text import Text
+
+from adapters.terminal.screen import printable
+
+_SHOWN_AS = {"softbreak": "hardbreak", "html_inline": "text", "html_block": "code_block"}
+"""In a chat a line end is a line end, and what looks like HTML is what somebody wrote."""
+
+
+class _Code(CodeBlock):
+    """As it stands: no colours, and no empty lines around it besides those of a paragraph."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(str(self.text).rstrip())
+
+
+class _Chat(Markdown):
+    elements = {**Markdown.elements, "fence": _Code, "code_block": _Code}
+
+
+def markdown(source: str) -> Markdown:
+    """Links stand as text: what they lead to is seen."""
+    shown = _Chat(printable(source), hyperlinks=False)
+    for token in shown.parsed:
+        for part in (token, *(token.children or ())):
+            part.type = _SHOWN_AS.get(part.type, part.type)
+    return shown

@@ -1,0 +1,234 @@
+"""The chat on a terminal that can be drawn on."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from adapters.base import Acknowledge, Button, Edit, Post
+from adapters.events import Message, Press, Update
+from adapters.terminal.adapter import CONVERSATION, TerminalAdapter
+from adapters.terminal.live import LiveScreen
+from tests.stand_ins.terminal import ROWS, Terminal, terminal
+
+STOP, PAUSE, RESUME = Button("Stop", "t-stop"), Button("Pause", "t-pause"), Button("Go", "t-go")
+
+
+@dataclass
+class Chat:
+    terminal: Terminal
+    adapter: TerminalAdapter
+    updates: list[Update] = field(default_factory=list)
+
+    async def receive(self, update: Update) -> None:
+        self.updates.append(update)
+
+    async def post(self, text: str, *buttons: Button) -> str:
+        (body,) = self.adapter.render(text)
+        message_id = await self.adapter.deliver(Post(CONVERSATION, body, buttons))
+        assert message_id is not None
+        return message_id
+
+    async def edit(
+        self, message_id: str, text: str, *buttons: Button, fleeting: bool = True
+    ) -> None:
+        (body,) = self.adapter.render(text)
+        await self.adapter.deliver(Edit(CONVERSATION, message_id, body, buttons, fleeting=fleeting))
+
+    async def got(self, count: int = 1) -> Update:
+        """The newest update, once there are so many."""
+        async with asyncio.timeout(20):
+            while len(self.updates) < count:
+                await asyncio.sleep(0.01)
+        return self.updates[-1]
+
+
+@asynccontextmanager
+async def chatting() -> AsyncIterator[Chat]:
+    with terminal() as shown:
+        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+        task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+        try:
+            await shown.shows("you>")
+            yield chat
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+        assert not shown.reads_keys
+
+
+async def test_a_message_that_changes_is_changed_in_place() -> None:
+    async with chatting() as chat:
+        message = await chat.post("one of ten is done")
+        for count in ("two", "three", "four"):
+            await chat.edit(message, f"{count} of ten are done")
+        shown = await chat.terminal.shows("four of ten are done")
+        assert shown.count("of ten") == 1
+        assert shown.endswith("you>")
+
+
+async def test_what_is_being_typed_stays_whatever_is_printed() -> None:
+    async with chatting() as chat:
+        message = await chat.post("working")
+        chat.terminal.type("hel")
+        await chat.terminal.shows("you> hel")
+        await chat.post("An answer\nof two lines.")
+        await chat.edit(message, "still working")
+        shown = await chat.terminal.shows("still working")
+        assert shown.endswith("you> hel")
+        chat.terminal.type("lo\r")
+        update = await chat.got()
+        assert isinstance(update, Message)
+        assert update.text == "hello"
+
+
+async def test_a_message_that_was_changed_stays_below_what_is_said_meanwhile() -> None:
+    async with chatting() as chat:
+        message = await chat.post("progress: none")
+        await chat.edit(message, "progress: some")
+        await chat.post("Let me see.")
+        await chat.post("I see.")
+        await chat.edit(message, "progress: all")
+        shown = await chat.terminal.shows("progress: all")
+        assert shown.count("progress") == 1
+        assert shown.index("Let me see.") < shown.index("I see.")
+
+
+async def test_what_stood_there_is_left_as_it_was_when_a_line_is_sent() -> None:
+    async with chatting() as chat:
+        message = await chat.post("step 1", STOP)
+        await chat.edit(message, "step 2", STOP)
+        chat.terminal.type("how is it?\r")
+        await chat.got()
+        shown = await chat.terminal.shows("you> how is it?")
+        assert shown.index("step 2") < shown.index("you> how is it?")
+        await chat.edit(message, "step 3", STOP)
+        shown = await chat.terminal.shows("step 3")
+        assert shown.index("you> how is it?") < shown.index("step 3")
+        assert (shown.count("step 2"), shown.count("step 1")) == (1, 0)
+
+
+async def test_a_number_means_the_same_for_as_long_as_its_message_has_buttons() -> None:
+    async with chatting() as chat:
+        message = await chat.post("running", PAUSE, STOP)
+        await chat.terminal.shows("[1] Pause")
+        await chat.edit(message, "paused", RESUME, STOP)
+        shown = await chat.terminal.shows("[3] Go")
+        assert "[2] Stop" in shown
+        await chat.edit(message, "running again", PAUSE, STOP)
+        await chat.terminal.shows("[1] Pause")
+        chat.terminal.type("3\r")
+        update = await chat.got()
+        assert isinstance(update, Press)
+        assert (update.token, update.message_id) == (RESUME.token, message)
+        await chat.edit(message, "over")
+        chat.terminal.type("1\r")
+        assert isinstance(await chat.got(2), Message)
+
+
+async def test_a_question_that_was_left_above_shows_only_what_was_decided() -> None:
+    async with chatting() as chat:
+        question = await chat.post("Deploy?", Button("yes", "t-yes"))
+        chat.terminal.type("1\r")
+        assert isinstance(await chat.got(), Press)
+        await chat.edit(question, "Deploy?\n\nyou decided: yes", fleeting=False)
+        shown = await chat.terminal.shows("you decided")
+        assert shown.count("Deploy?") == 1
+
+
+async def test_a_text_is_more_than_the_screen_holds_and_all_of_it_is_shown() -> None:
+    async with chatting() as chat:
+        await chat.post("\n".join(f"line {number}." for number in range(3 * ROWS)))
+        shown = await chat.terminal.shows(f"line {3 * ROWS - 1}.")
+        assert "line 0." in shown
+
+
+async def test_a_text_that_grows_past_the_screen_is_drawn_as_far_as_there_is_room() -> None:
+    async with chatting() as chat:
+        message = await chat.post("small")
+        for rows in (ROWS + 5, ROWS - 1, ROWS, 2):
+            await chat.edit(message, "\n".join(f"{rows} row {n}." for n in range(rows)))
+        await chat.terminal.shows("2 row 1.")
+        chat.terminal.type("ok\r")
+        await chat.got()
+
+
+async def test_control_characters_do_not_reach_the_terminal() -> None:
+    evil = "a\x1b[2Jb\x1b]0;title\x07c\x9b5Ad\re\x08f &#27;[31mg&#x9b;h\n```\n\x1b[31mcode\n```"
+    async with chatting() as chat:
+        message = await chat.post(evil, Button("press\x1b[2J me", "t"))
+        await chat.edit(message, f"again {evil}", Button("press\x1b[2J me", "t"))
+        await chat.adapter.deliver(Acknowledge("h", "no\x1b[2J way"))
+        shown = await chat.terminal.shows("way")
+        assert "press[2J me" in shown
+        assert "\x1b[2J" not in chat.terminal.raw
+        assert "\x1b]" not in chat.terminal.raw
+
+
+async def test_markdown_is_shown_and_nothing_of_it_is_lost() -> None:
+    async with chatting() as chat:
+        await chat.post(
+            "**bold** and vector<int>\nsecond line\n\n<b>block</b>\n\n- [x](http://a.b)"
+        )
+        shown = await chat.terminal.shows("http://a.b")
+        assert "bold and vector<int>" in shown
+        assert "vector<int> second" not in shown
+        assert "<b>block</b>" in shown
+        assert "**" not in shown
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ("helo\x7f\x7fllo\r", "hello"),
+        ("one two\x17three\r", "one three"),
+        ("nonsense\x15sense\r", "sense"),
+        ("a\x1b[Ab\x1b[1;5Cc\x1bOPd\r", "abcd"),
+        ("tab\there\n", "tab here"),
+        ("日本語🙂\x7f!\r", "日本語!"),
+    ],
+)
+async def test_keys_edit_the_line(keys: str, line: str) -> None:
+    async with chatting() as chat:
+        chat.terminal.type(keys)
+        update = await chat.got()
+        assert isinstance(update, Message)
+        assert update.text == line
+
+
+async def test_several_lines_at_once_are_several_messages() -> None:
+    async with chatting() as chat:
+        chat.terminal.type("one\rtwo\r\rthree\r")
+        await chat.got(3)
+        assert [one.text for one in chat.updates if isinstance(one, Message)] == [
+            "one",
+            "two",
+            "three",
+        ]
+
+
+async def test_ctrl_d_ends_the_chat_and_answers_that_come_later_are_printed() -> None:
+    with terminal() as shown:
+        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+        task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+        await shown.shows("you>")
+        shown.type("bye\r\x04")
+        async with asyncio.timeout(20):
+            await task
+        assert not shown.reads_keys
+        await chat.post("Good bye.")
+        text = await shown.shows("Good bye.")
+        assert text.index("you> bye") < text.index("Good bye.")
+
+
+async def test_the_terminal_is_taken_again_when_the_program_is_in_front_again() -> None:
+    async with chatting() as chat:
+        chat.terminal.as_a_shell_wants_it()
+        os.kill(os.getpid(), signal.SIGCONT)
+        async with asyncio.timeout(20):
+            while not chat.terminal.reads_keys:
+                await asyncio.sleep(0.01)
