@@ -80,7 +80,8 @@ class Activity:
     @asynccontextmanager
     async def watched(self, cap: float, stall: float) -> AsyncIterator[None]:
         """Run what is inside under a cap and a stall limit, in seconds; 0 is none. Raises
-        OutOfTime, NoHeartbeat or Stopped."""
+        OutOfTime, NoHeartbeat or Stopped; the last at once where it was stopped before."""
+        self._raise_fault()
         self._task = asyncio.current_task()
         self._beat = self.clock()
         watcher = asyncio.create_task(self._watch(cap, stall), name=f"watch {self.delegation}")
@@ -109,7 +110,13 @@ class Activity:
             if stall > 0 and now - self._beat >= stall:
                 return self._end(NoHeartbeat())
 
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
     def _end(self, fault: Exception) -> None:
-        if self._task is not None and self._fault is None:
-            self._fault = fault
+        if self._fault is not None:
+            return
+        self._fault = fault
+        if self._task is not None:
             self._task.cancel()

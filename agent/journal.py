@@ -14,7 +14,17 @@ Alongside = Callable[[Transaction, Entry], None]
 
 
 class Journal:
-    def __init__(self, store: Store, session: int, epoch: int, path: tuple[Entry, ...]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session: int,
+        epoch: int,
+        path: tuple[Entry, ...],
+        *,
+        aside: bool = False,
+    ) -> None:
+        """`aside`: write below the path's end wherever the session's leaf is, and leave it."""
+        self.aside = aside
         self.store = store
         self.session = session
         self.epoch = epoch
@@ -42,7 +52,9 @@ class Journal:
         def work(tx: Transaction) -> Entry:
             after = self._path[-1].id if self._path else None
             made = draft if isinstance(draft, Draft) else draft(tx)
-            entry = tx.tree.append(self.session, made, after=after, epoch=self.epoch)
+            entry = tx.tree.append(
+                self.session, made, after=after, epoch=self.epoch, aside=self.aside
+            )
             if alongside is not None:
                 alongside(tx, entry)
             return entry

@@ -236,14 +236,12 @@ def assistant_draft(reply: Reply, agent: Agent) -> Draft:
         for call in reply.tool_calls
     ]
     more: dict[str, object] = {"tool_calls": calls} if calls else {}
-    body = message(
-        "assistant",
-        reply.content,
-        **more,
-        model=reply.model or agent.spec.model,
-        usage=usage_json(reply),
-        raw=reply.raw,
-    )
+    said = message("assistant", reply.content, **more)
+    body = {**said, "model": reply.model or agent.spec.model, "usage": usage_json(reply)}
+    # The provider's message is kept whole, but what is the same in ours not twice.
+    new = {k: v for k, v in reply.raw.items() if k not in said or said[k] != v}
+    if new:
+        body["raw"] = new
     return Draft(Kind.MESSAGE, body, author=agent.tier, tokens=reply.usage.output)
 
 

@@ -11,7 +11,7 @@ from agent.errors import ToolError
 from agent.handoff import Hydrated
 from agent.models import Models
 from agent.table import BranchTable, TableError, parse_table
-from agent.tools.registry import validate
+from agent.tools.registry import NOTHING_DONE, validate
 from storage.entries import Json
 
 BLOCKED_TOOLSETS = frozenset({"delegation", "clarify", "memory", "code_execution", "send_message"})
@@ -148,7 +148,8 @@ class Planner:
             try:
                 tasks.append(await self._task(single, session))
             except ToolError as error:
-                raise ToolError(f"{place}{error}; nothing was done") from None
+                fault = str(error).removesuffix(f"; {NOTHING_DONE}")
+                raise ToolError(f"{place}{fault}; {NOTHING_DONE}") from None
         return tuple(tasks)
 
     def _check_count(self, count: int) -> None:

@@ -302,6 +302,7 @@ class Subagents:
     ) -> Judged:
         """Hold an outcome against the criteria. Fails closed: trouble is INCONCLUSIVE."""
         spec = self.models.tier("judge")
+        await activity.may_go_on()
         activity.beat("judge")
         await self.store.run(
             lambda tx: tx.delegations.update(delegation.id, tier="judge", model=spec.model)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from agent.errors import ToolError
 from agent.handoff import normalized
+from agent.model import ToolCall
 from agent.tail import calls_of
 from agent.tools.registry import parse_arguments
 from storage.entries import Entry, Kind
@@ -24,7 +25,7 @@ def worker_paths(tx: Transaction, journal: int) -> list[Path]:
 def tool_calls_text(path: Path) -> str:
     """What a worker's tools were called with and gave back."""
     return "\n\n".join(
-        f"{name}({arguments})\n{result}" for name, arguments, result in _finished_calls(path)
+        f"{name}({arguments})\n{result}" for name, arguments, result in finished_calls(path)
     )
 
 
@@ -32,28 +33,35 @@ def files_touched(tx: Transaction, journal: int) -> dict[str, str]:
     """Path → "read" or "wrote", of everything that workers read or wrote successfully."""
     touched: dict[str, str] = {}
     for path in worker_paths(tx, journal):
-        for name, arguments, result in _finished_calls(path):
-            if name in TOUCHES and not result.startswith("Error: "):
-                file = _file(arguments)
-                if file and touched.get(file) != "wrote":
-                    touched[file] = TOUCHES[name]
+        for call in finished_calls(path):
+            file = file_touched(*call)
+            if file and touched.get(file) != "wrote":
+                touched[file] = TOUCHES[call[0]]
     return touched
 
 
-def _finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(name, arguments, result) of each call that has a result and was not handed over."""
-    calls = {
-        (entry.id, call.id): call
-        for entry in path
-        if entry.kind is Kind.MESSAGE and not entry.body.get("handed")
-        for call in calls_of(entry)
-    }
+def finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(name, arguments, result) of each call that has a result and was not handed over.
+
+    A result that does not say whose it is belongs to the newest call above it with its id.
+    """
+    calls: dict[tuple[int | None, str], ToolCall] = {}
     for entry in path:
-        if entry.kind is not Kind.MESSAGE or entry.body["role"] != "tool":
+        if entry.kind is not Kind.MESSAGE:
             continue
-        call = calls.get((entry.body.get("call_entry", 0), entry.body["tool_call_id"]))
-        if call is not None:
-            yield call.name, call.arguments, str(entry.body["content"])
+        if entry.body["role"] == "tool":
+            call = calls.get((entry.body.get("call_entry"), entry.body["tool_call_id"]))
+            if call is not None:
+                yield call.name, call.arguments, str(entry.body["content"])
+        elif not entry.body.get("handed"):
+            for call in calls_of(entry):
+                calls[entry.id, call.id] = calls[None, call.id] = call
+
+
+def file_touched(name: str, arguments: str, result: str) -> str:
+    """The file that a call read or wrote; "" where it touched none."""
+    touches = name in TOUCHES and not result.startswith("Error: ")
+    return _file(arguments) if touches else ""
 
 
 def _file(arguments: str) -> str:

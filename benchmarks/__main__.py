@@ -18,7 +18,11 @@ from benchmarks import (
     delegation,
     growth,
     handoff,
+    interchange,
+    interrupt,
     litellm_turn,
+    navigation,
+    search,
     startup,
     throughput,
     turn,
@@ -35,6 +39,10 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "startup": startup.run,
     "delegation": delegation.run,
     "handoff": handoff.run,
+    "navigation": navigation.run,
+    "interrupt": interrupt.run,
+    "interchange": interchange.run,
+    "search": search.run,
 }
 
 

@@ -40,7 +40,6 @@ def _draft(number: int, leaf: int | None, compaction: bool) -> Draft:
     if number % 2:
         return Draft(Kind.MESSAGE, message("user", f"{QUESTION}({number})"), "telegram:1001")
     text = f"{ANSWER}({number})"
-    raw = message("assistant", text)
     usage = {"input": 900, "output": 25, "cost": 0.001}
-    body = message("assistant", text, model="scripted:rules.yaml", usage=usage, raw=raw)
+    body = message("assistant", text, model="scripted:rules.yaml", usage=usage)
     return Draft(Kind.MESSAGE, body, "parent", 25)

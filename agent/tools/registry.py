@@ -17,6 +17,9 @@ from agent.model import ToolCall
 from storage.entries import Json
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+NOTHING_DONE = "nothing was done"
+CLEARER = {"model_type": "Input should be an object"}
+"""For pydantic's faults that name classes of ours."""
 
 B = TypeVar("B", bound=BaseModel)
 
@@ -118,10 +121,11 @@ def validate(model: type[B], arguments: Mapping[str, Any]) -> B:
         return model.model_validate(arguments)
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
+            f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: "
+            f"{CLEARER.get(fault['type'], fault['msg'])}"
             for fault in error.errors()[:8]
         )
-        raise ToolError(f"{faults}; nothing was done") from None
+        raise ToolError(f"{faults}; {NOTHING_DONE}") from None
 
 
 async def run_call(

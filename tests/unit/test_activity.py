@@ -125,6 +125,16 @@ async def test_a_child_that_is_over_cannot_be_stopped() -> None:
     assert task.cancelling() == 0
 
 
+async def test_a_child_that_is_stopped_between_two_steps_does_not_begin_the_next() -> None:
+    activity = Activity(1)
+    async with activity.watched(1, 1):
+        pass
+    activity.stop()
+    with pytest.raises(Stopped):
+        async with activity.watched(1, 1):
+            raise AssertionError("it began")
+
+
 async def test_who_is_cancelled_from_outside_while_it_is_stopped_stays_cancelled() -> None:
     activity = Activity(1)
     work = asyncio.create_task(forever(activity))

@@ -1,0 +1,86 @@
+"""The search index stays close behind what is written."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import pytest
+
+from gateway import follower
+from gateway.follower import AT_ONCE, follow
+from storage.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
+from storage.errors import StoreUnavailable
+from storage.memory import MemoryStore
+from storage.store import Transaction
+
+T = TypeVar("T")
+
+
+class Store(MemoryStore):
+    """Fails as often as it is told."""
+
+    failures = 0
+
+    async def run(self, work: Callable[[Transaction], T]) -> T:
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("the disk is full")
+        return await super().run(work)
+
+
+@asynccontextmanager
+async def followed(store: Store) -> AsyncIterator[None]:
+    task = asyncio.create_task(follow(store))
+    yield
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def say(store: Store, *lines: str) -> int:
+    def work(tx: Transaction) -> int:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
+        leaf: int | None = None
+        for line in lines:
+            leaf = tx.tree.append(
+                session, Draft(Kind.MESSAGE, message("user", line)), after=leaf
+            ).id
+        return session
+
+    return await store.run(work)
+
+
+async def finds(store: Store, words: str, session: int, count: int) -> list[Entry]:
+    """So many hits, once there are as many."""
+    async with asyncio.timeout(20):
+        while True:
+            hits = await store.read(lambda tx: tx.search.find(words, [session], limit=count))
+            if len(hits) == count:
+                return hits
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "EVERY", 0.01)
+
+
+async def test_what_was_there_and_what_comes_is_found() -> None:
+    store = Store()
+    session = await say(store, *["an old ferry"] * (2 * AT_ONCE + 1))
+    async with followed(store):
+        await finds(store, "ferry", session, 2 * AT_ONCE + 1)
+        session = await say(store, "a new ferry")
+        assert len(await finds(store, "ferry", session, 1)) == 1
+
+
+async def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store()
+    session = await say(store, "a ferry")
+    store.failures = 3
+    with caplog.at_level(logging.ERROR):
+        async with followed(store):
+            await finds(store, "ferry", session, 1)
+    assert caplog.messages == ["the search index could not be filled; again in 0.01 s"] * 3
