@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import logging
+import os
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +22,22 @@ from agent.scripted import ScriptedFiles
 from agent.slots import Slots
 from agent.subagent import Life, Subagents
 from gateway.access import Access
+from gateway.alternatives import answer_items
 from gateway.budgets import Budgeted, Budgets
-from gateway.commands import COMMANDS
+from gateway.commands import command_specs
+from gateway.compact import COMPACT, compact_job
+from gateway.compacting import Compacting
 from gateway.config import TIERS, Config, ModelConfig
 from gateway.crew import Crew
 from gateway.delivery import Delivery
+from gateway.desk import Desk
+from gateway.edits import Edits
+from gateway.fan import FAN, Fan
+from gateway.follower import follow
+from gateway.joining import Joining
+from gateway.leaving import LEAVE, SUMMARY, Leaving
+from gateway.live import Live
+from gateway.menus import Menus
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.results import Results
@@ -44,6 +57,8 @@ FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 ALIVE = "alive"
 LEAST_CAP = 30.0
+NO_DRAWING = (None, "", "dumb", "unknown")
+"""Values of TERM that say that the cursor cannot be moved."""
 
 
 @dataclass
@@ -72,6 +87,7 @@ class App:
                     group.create_task(self.delivery.run(), name="delivery"),
                     group.create_task(self._sweep(), name="sweep"),
                     group.create_task(self._tick(), name="tick"),
+                    group.create_task(follow(self.store), name="follower"),
                     group.create_task(self._announce(ready), name="announce"),
                 ]
                 async with asyncio.TaskGroup() as platforms:
@@ -156,6 +172,7 @@ class App:
 
     async def _close(self) -> None:
         await self.turns.lanes.close()
+        await self.turns.live.close()
         await self.router.close()
         for adapter in self.adapters.values():
             await adapter.close()
@@ -210,6 +227,7 @@ def _assemble(
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform)
+    menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
     crew = Crew(config, store, models)
     crew.subagents = subagents = Subagents(
@@ -224,6 +242,7 @@ def _assemble(
     )
     results = Results(store, subagents)
     serving: dict[str, Adapter] = {}
+    compacting = Compacting(model, config.session)
     turns = Turns(
         store,
         model,
@@ -231,13 +250,47 @@ def _assemble(
         results,
         questions,
         composer,
-        access,
+        menus,
+        Joining(access, config.session),
         config.session,
         serving,
         subagents.active,
+        Live(store, serving, subagents.active),
+        compacting,
     )
     subagents.wake = turns.lanes.wake
-    router = Router(store, turns, questions, composer, access, serving, subagents.active)
+    desk = Desk(
+        store,
+        config,
+        models,
+        turns,
+        questions,
+        composer,
+        menus,
+        serving,
+        subagents.active,
+    )
+    leaving = Leaving(desk, model)
+    turns.jobs |= {
+        COMPACT: partial(compact_job, desk, compacting),
+        SUMMARY: leaving.summarise,
+        LEAVE: leaving.leave,
+    }
+    turns.jobs[FAN] = Fan(turns).run
+    turns.answer_items = answer_items
+    edits = Edits(desk)
+    router = Router(
+        store,
+        turns,
+        questions,
+        composer,
+        access,
+        serving,
+        subagents.active,
+        menus,
+        desk,
+        edits.edited,
+    )
     delivery = Delivery(store, serving)
     return App(config, store, by_platform, serving, turns, router, questions, delivery)
 
@@ -260,7 +313,7 @@ def _needs_litellm(models: Models) -> bool:
 def platform_adapters(config: Config) -> list[Adapter]:
     """The configured platforms; the terminal where there is none."""
     found: list[Adapter] = []
-    specs = [command.spec for command in COMMANDS.values()]
+    specs = command_specs()
     if config.telegram is not None:
         from adapters.telegram.adapter import TelegramAdapter
 
@@ -285,7 +338,18 @@ def platform_adapters(config: Config) -> list[Adapter]:
                 commands=specs,
             )
         )
-    return found or [TerminalAdapter()]
+    return found or [terminal_adapter()]
+
+
+def terminal_adapter() -> Adapter:
+    """The chat in this terminal: drawn in place where it is one that can be drawn on, else line by
+    line."""
+    specs = command_specs()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
+        return TerminalAdapter(commands=specs)
+    from adapters.terminal.live import LiveScreen
+
+    return TerminalAdapter(LiveScreen(), specs)
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

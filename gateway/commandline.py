@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from adapters.base import AdapterError, Misconfigured
-from adapters.terminal.adapter import TerminalAdapter
-from gateway.app import bootstrap
+from gateway.app import bootstrap, terminal_adapter
 from gateway.config import Config, load
 from gateway.demo import tour
 from gateway.doctor import examine
-from gateway.errors import ConfigError
-from storage.errors import StoreUnavailable
+from gateway.errors import GatewayError
+from gateway.sessions_cli import manage
+from storage.errors import StoreError
 from storage.lock import hold_lock
 
 log = logging.getLogger(__name__)
@@ -36,16 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
                 return tour()
             case "doctor":
                 return asyncio.run(examine(path))
+            case "sessions":
+                if not verbose:
+                    logging.getLogger().setLevel(logging.WARNING)
+                return asyncio.run(manage(arguments, load(path)))
             case command:
                 config = load(path)
                 terminal = command == "chat" or not (config.telegram or config.discord)
                 if terminal and not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
                 return asyncio.run(serve(config, terminal=terminal))
-    except (ConfigError, Misconfigured) as error:
+    except (GatewayError, Misconfigured) as error:
         return _complain(error, USAGE_FAULT)
-    except (StoreUnavailable, AdapterError) as error:
-        return _complain(error, FAILURE)
+    except (StoreError, AdapterError) as error:
+        return _complain(error, USAGE_FAULT if arguments.command == "sessions" else FAILURE)
     except KeyboardInterrupt:
         return OK
 
@@ -58,7 +62,7 @@ async def serve(config: Config, *, terminal: bool = False) -> int:
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
-        app = await bootstrap(config, adapters=[TerminalAdapter()] if terminal else None)
+        app = await bootstrap(config, adapters=[terminal_adapter()] if terminal else None)
         task = asyncio.ensure_future(app.run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

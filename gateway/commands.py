@@ -6,90 +6,46 @@ is once, after a crash too.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 from adapters.base import CommandSpec
-from adapters.events import Message
-from agent.activity import Activity
 from agent.markup import escape
+from gateway.alternatives import ALTERNATIVES
+from gateway.attach import ATTACHING
+from gateway.branch_points import BRANCH_POINTS
+from gateway.compact import COMPACTION
+from gateway.comparison import COMPARISON
 from gateway.control import control_question
-from gateway.listing import NOTHING_DELEGATED, agents_text, family, transcript
-from gateway.parcels import Composer
-from gateway.questions import Questions
-from gateway.turns import Turns
+from gateway.conversations import CONVERSATIONS
+from gateway.desk import NOT_YOURS, Asked, Command, Desk, Work, answer
+from gateway.exchange import EXCHANGE
+from gateway.fan import FANNING
+from gateway.finding import FINDING
+from gateway.fork import FORKING
+from gateway.labels import LABELS
+from gateway.leaving import SUMMARIES
+from gateway.listing import NOTHING_DELEGATED, agents_text, family, panel_text, transcript
+from gateway.navigation import NAVIGATION
+from gateway.opening import OPENING
+from gateway.retry import RETRYING
+from gateway.tree_view import TREE
 from gateway.usage import conversation_usage, whole_usage
-from storage.boxes import InboxRow
-from storage.entries import SessionDraft, SessionKind
+from storage.errors import LeafMoved
 from storage.store import Transaction
 
 COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)
 QUESTIONS_SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What commands work with."""
-
-    turns: Turns
-    questions: Questions
-    composer: Composer
-    active: Mapping[int, Activity]
-    """The children that run now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One command as somebody gave it."""
-
-    message: Message
-    row: InboxRow
-    argument: str
-    session: int | None
-
-
-Work = Callable[[Transaction], None]
-"""Does the command and answers it, within a transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    spec: CommandSpec
-    run: Callable[[Desk, Asked], Awaitable[Work]]
-
-
-def _answer(desk: Desk, asked: Asked, text: str) -> Work:
-    """Work that only answers."""
-    parcels = desk.composer.reply(asked.message, text)
-
-    def work(tx: Transaction) -> None:
-        for parcel in parcels:
-            tx.outbox.enqueue(parcel)
-
-    return work
-
-
 async def _help(desk: Desk, asked: Asked) -> Work:
-    lines = [f"/{name} · {command.spec.description}" for name, command in COMMANDS.items()]
+    lines = [f"/{spec.name} · {spec.description}" for spec in command_specs()]
     hello = "I am a bot. Write to me; in a group, mention me or reply to me."
-    return _answer(desk, asked, "\n".join([hello, "", *lines]))
-
-
-async def _new(desk: Desk, asked: Asked) -> Work:
-    if asked.session is not None:
-        await desk.turns.interrupt(asked.session)
-    answer = _answer(desk, asked, "A new conversation. The old one is kept.")
-
-    def work(tx: Transaction) -> None:
-        session = tx.tree.create(SessionDraft(SessionKind.CHAT))
-        tx.directory.bind(asked.message.conversation.address, session.id)
-        answer(tx)
-
-    return work
+    return answer(desk, asked, "\n".join([hello, "", *lines]))
 
 
 async def _stop(desk: Desk, asked: Asked) -> Work:
     stopped = asked.session is not None and await desk.turns.stop(asked.session)
-    return _answer(desk, asked, "Stopped." if stopped else "Nothing was running.")
+    return answer(desk, asked, "Stopped." if stopped else "Nothing was running.")
 
 
 async def _questions(desk: Desk, asked: Asked) -> Work:
@@ -99,7 +55,7 @@ async def _questions(desk: Desk, asked: Asked) -> Work:
     def work(tx: Transaction) -> None:
         identity = message.user.identity
         visible = desk.questions.visible(tx, identity, address, message.private)
-        _answer(desk, asked, _how_many(len(visible)))(tx)
+        answer(desk, asked, _how_many(len(visible)))(tx)
         for question in visible[:QUESTIONS_SHOWN]:
             desk.questions.post(tx, question, address)
 
@@ -118,15 +74,14 @@ async def _agents(desk: Desk, asked: Asked) -> Work:
     number, what that one's children said, turn by turn."""
     session = asked.session
     if session is None:
-        return _answer(desk, asked, NOTHING_DELEGATED)
+        return answer(desk, asked, NOTHING_DELEGATED)
     if asked.argument:
-        return lambda tx: _answer(desk, asked, transcript(tx, session, asked.argument))(tx)
+        return lambda tx: desk.say(tx, asked, *transcript(tx, session, asked.argument))
 
     def work(tx: Transaction) -> None:
         forest = family(tx, session)
-        text = agents_text(forest, desk.active, tx.now)
         control = control_question(
-            text,
+            panel_text(forest, desk.active, tx.now),
             [row for row, _ in forest],
             desk.active,
             by=asked.message.user.identity,
@@ -135,10 +90,11 @@ async def _agents(desk: Desk, asked: Asked) -> Work:
             now=tx.now,
         )
         if control is None:
-            _answer(desk, asked, text)(tx)
+            answer(desk, asked, agents_text(forest, desk.active, tx.now))(tx)
         else:
             desk.questions.ask(tx, control, asked.message.handle)
 
+    desk.turns.live.follow(session, asked.address)
     return work
 
 
@@ -151,7 +107,7 @@ async def _usage(desk: Desk, asked: Asked) -> Work:
         text = conversation_usage(tx, message.conversation.address)
         if everything:
             text = f"{text}\n\n{whole_usage(tx)}"
-        _answer(desk, asked, text)(tx)
+        answer(desk, asked, text)(tx)
 
     return work
 
@@ -159,7 +115,7 @@ async def _usage(desk: Desk, asked: Asked) -> Work:
 COMMANDS: Mapping[str, Command] = {
     command.spec.name: command
     for command in (
-        Command(CommandSpec("new", "start a new conversation; the old one is kept"), _new),
+        *CONVERSATIONS,
         Command(CommandSpec("stop", "stop what is running and withdraw open questions"), _stop),
         Command(CommandSpec("questions", "what waits for a decision, with buttons"), _questions),
         Command(
@@ -173,6 +129,21 @@ COMMANDS: Mapping[str, Command] = {
             CommandSpec("usage", "what the models cost, today and in the last 30 days"), _usage
         ),
         Command(CommandSpec("help", "what I can do"), _help),
+        *OPENING,
+        *ATTACHING,
+        *FORKING,
+        *FINDING,
+        *EXCHANGE,
+        *NAVIGATION,
+        *LABELS,
+        *BRANCH_POINTS,
+        *TREE,
+        *COMPARISON,
+        *COMPACTION,
+        *SUMMARIES,
+        *RETRYING,
+        *FANNING,
+        *ALTERNATIVES,
     )
 }
 ALIASES = {"start": "help"}
@@ -188,8 +159,30 @@ def parse_command(text: str) -> tuple[str, str] | None:
     return ALIASES.get(name, name), (found[2] or "").strip()
 
 
-async def run_command(desk: Desk, name: str, asked: Asked) -> Work:
+def command_specs() -> list[CommandSpec]:
+    """What a platform's menu shows."""
+    return [command.spec for command in COMMANDS.values() if not command.hidden]
+
+
+async def perform(
+    desk: Desk, name: str, asked: Asked, carry_out: Callable[[Work], Awaitable[None]]
+) -> None:
+    """Run a command; `carry_out` takes its work into the transaction that ends it."""
     command = COMMANDS.get(name)
     if command is None:
-        return _answer(desk, asked, f"I do not know /{escape(name)}. /help lists what I know.")
-    return await command.run(desk, asked)
+        text = f"I do not know /{escape(name)}. /help lists what I know."
+        return await carry_out(answer(desk, asked, text))
+    session = asked.session
+    try:
+        async with asked.held:
+            if command.moves and session is not None:
+                if not desk.turns.may_cut(session, asked.who, private=asked.message.private):
+                    return await carry_out(answer(desk, asked, NOT_YOURS))
+                leaf = await asked.held.enter_async_context(desk.turns.still(session))
+                asked = replace(asked, leaf=leaf)
+            await carry_out(await command.run(desk, asked))
+        if session is not None:
+            desk.turns.lanes.wake(session)  # it may have left a job there
+    except LeafMoved:
+        text = "Somebody else moved this conversation at the same moment; nothing was changed."
+        await carry_out(answer(desk, asked, text))

@@ -145,7 +145,8 @@ class ModelsConfig(Section):
 
 
 class DelegationConfig(Section):
-    max_concurrent_children: int = Field(default=3, ge=1)
+    max_concurrent_children: Annotated[int, AfterValidator(lambda limit: max(limit, 1))] = 3
+    """Never under 1, whatever is written: delegation is not switched off by a zero."""
     max_iterations: int = Field(default=50, ge=1)
     max_escalation_depth: int = Field(default=2, ge=0)
     max_spawn_depth: int = Field(default=1, ge=1)
@@ -179,6 +180,11 @@ class SessionConfig(Section):
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
     show_thoughts: bool = False
+    compaction_threshold: float = Field(default=0.8, gt=0, le=1)
+    keep_recent_tokens: int = Field(default=20_000, ge=1)
+    branch_summaries: Literal["off", "ask", "auto"] = "ask"
+    max_depth: int = Field(default=1_000_000, ge=1)
+    max_children: int = Field(default=1_000, ge=1)
 
 
 def _workspace(value: str) -> str:

@@ -1,17 +1,21 @@
-"""Stopping and pausing children by button: a question whose answer acts at once.
+"""Stopping and pausing children by button: a question whose buttons act at once.
 
-It is asked by /agents of whoever asked, holds for an hour, and resumes nothing.
+It is asked by /agents of whoever asked and holds for an hour. A press decides nothing: the buttons
+act as often as they are pressed.
 """
 
 from collections.abc import Mapping, Sequence
 
 from agent.activity import Activity
 from storage.delegations import Delegation
-from storage.questions import Choice, Question, QuestionDraft
+from storage.questions import Choice, QuestionDraft
 
 KIND = "control"
 VALID_FOR = 3600.0
 """Seconds."""
+MOST = 12
+"""Children with buttons, two each. Discord takes 25 buttons a message."""
+OVER = "These buttons do nothing any more: /agents shows what runs now."
 
 
 def control_question(
@@ -25,19 +29,13 @@ def control_question(
     now: float,
 ) -> QuestionDraft | None:
     """Buttons for the children that run; None where none does."""
-    choices: list[Choice] = []
-    for row in rows:
-        activity = active.get(row.id)
-        if activity is not None:
-            pause = "resume" if activity.paused else "pause"
-            choices.append(Choice(f"{pause}:{row.id}", f"{pause.capitalize()} #{row.id}"))
-            choices.append(Choice(f"stop:{row.id}", f"Stop #{row.id}", "danger"))
+    choices = controls(rows, active)
     if not choices:
         return None
     return QuestionDraft(
         kind=KIND,
         text=text,
-        choices=tuple(choices),
+        choices=choices,
         session=session,
         address=address,
         subject={"by": by},
@@ -45,10 +43,21 @@ def control_question(
     )
 
 
-def act(question: Question, active: Mapping[int, Activity]) -> None:
-    """Do what a decided control question says. A child that is gone needs nothing."""
-    what, _, number = (question.choice or "").partition(":")
-    activity = active.get(int(number)) if number else None
+def controls(rows: Sequence[Delegation], active: Mapping[int, Activity]) -> tuple[Choice, ...]:
+    """What can be done to the first children that run, in this order."""
+    choices: list[Choice] = []
+    running = [(row, active.get(row.id)) for row in rows]
+    for row, activity in [(row, one) for row, one in running if one is not None][:MOST]:
+        pause = "resume" if activity.paused else "pause"
+        choices.append(Choice(f"{pause}:{row.id}", f"{pause.capitalize()} #{row.id}"))
+        choices.append(Choice(f"stop:{row.id}", f"Stop #{row.id}", "danger"))
+    return tuple(choices)
+
+
+def act(choice: str, active: Mapping[int, Activity]) -> None:
+    """Do what a button says. A child that is gone needs nothing."""
+    what, _, number = choice.partition(":")
+    activity = active.get(int(number))
     if activity is None:
         return
     match what:
@@ -59,4 +68,4 @@ def act(question: Question, active: Mapping[int, Activity]) -> None:
         case "resume":
             activity.resume()
         case _:
-            raise ValueError(f"{question.choice!r} is nothing that can be done to a child")
+            raise ValueError(f"{choice!r} is nothing that can be done to a child")

@@ -34,14 +34,15 @@ class Crew:
     subagents: Subagents = field(init=False)
     """Set once both are made: children are given tools by the crew, and delegate through it."""
 
-    def parent(self, session: int) -> Agent:
-        """The agent that people talk to, for one turn of a session."""
+    def parent(self, session: int, model: str | None = None) -> Agent:
+        """The agent that people talk to, for one turn of a session: with its own model, or with one
+        by its name, where that is known."""
         toolsets = frozenset(self.config.tools.toolsets)
         files = file_tools(self._workspace) if FILE in toolsets else ()
         caller = Caller(RANKS["parent"], 0, toolsets)
         return Agent(
             tier="parent",
-            spec=self.models.tier("parent"),
+            spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
             system=PARENT,
             tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
             max_iterations=self.config.session.max_iterations,

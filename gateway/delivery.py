@@ -14,7 +14,7 @@ from typing import Any
 from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import Conversation
 from gateway.parcels import outgoing
-from storage.boxes import OutboxRow
+from storage.boxes import OutboxRow, StoredFile
 from storage.errors import StoreError
 from storage.store import Store, Transaction
 
@@ -86,15 +86,15 @@ class Delivery:
         except PutAside as error:
             await self._record(partial(_put_aside, row=row, why=str(error)))
         else:
-            await self._record(lambda tx: tx.outbox.sent(row.id, message_id))
+            await self._record(partial(_sent, row=row, message_id=message_id))
 
     async def _deliver(self, row: OutboxRow) -> str | None:
         """Send until the platform has it; its id for it. PutAside when it never will."""
         adapter = self._adapters[Conversation.parse(row.address).platform]
-        edited = await self._edited(row)
+        edited, file = await self._edited(row), await self._file(row)
         pause, plain, faults = FIRST_PAUSE, False, 0
         while True:
-            message = outgoing(row, edited, plain=plain)
+            message = outgoing(row, edited, file=file, plain=plain)
             if message is None:
                 raise PutAside("the message it changes was never sent")
             try:
@@ -128,6 +128,12 @@ class Delivery:
             return None
         return await self._store.read(lambda tx: tx.outbox.get(edits))
 
+    async def _file(self, row: OutboxRow) -> StoredFile | None:
+        file: int | None = row.payload.get("file")
+        if file is None:
+            return None
+        return await self._store.read(lambda tx: tx.outbox.kept(file))
+
     async def _record(self, work: Callable[[Transaction], None]) -> None:
         """Note what became of a row, however long the store takes: a row that was sent and is not
         on record would be sent again."""
@@ -153,6 +159,12 @@ async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:
 
 class PutAside(Exception):
     """A message will never be taken. The text says why."""
+
+
+def _sent(tx: Transaction, row: OutboxRow, message_id: str | None) -> None:
+    tx.outbox.sent(row.id, message_id)
+    if row.payload.get("file") is not None:
+        tx.outbox.drop(row.payload["file"])
 
 
 def _put_aside(tx: Transaction, row: OutboxRow, why: str) -> None:

@@ -7,3 +7,7 @@ class GatewayError(Exception):
 
 class ConfigError(GatewayError):
     """The configuration cannot be used. Names the key."""
+
+
+class SessionsFault(GatewayError):
+    """A command on sessions cannot be carried out: no such entry, no such file."""

@@ -33,8 +33,10 @@ def message_draft(row: InboxRow) -> Draft:
 
 
 def link_message(tx: Transaction, entry: Entry, row: InboxRow) -> None:
-    """Say which entry a row, and the platform's message, became."""
+    """Say which entry a row, and the platform's message, became; who wrote it takes part now."""
     tx.inbox.link(row.id, entry.id)
+    if author := author_of(row):
+        tx.directory.join(entry.session, author)
     if row.payload["message_id"]:
         tx.outbox.link_message(row.address, row.payload["message_id"], entry.id)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.activity import Activity
 from agent.markup import bounded, escape
+from gateway.menus import Item
 from storage.delegations import Delegation
 from storage.entries import Entry, Kind, Usage
 from storage.store import Transaction
@@ -12,9 +13,16 @@ from storage.store import Transaction
 NOTHING_DELEGATED = "No delegation in this conversation yet."
 TURN_LIMIT = 600
 """Characters of one thing said in a transcript."""
+PROGRESS_LINES = 10
+PAGE = 1_800
+"""Characters of a transcript in one message, about."""
+PANEL_LIMIT = 1_500
+"""Characters. Discord takes 2,000 a message, and counts some as two."""
 
 MARKS = {
     "running": "▶",
+    "queued": "⏳",
+    "paused": "⏸",
     "waiting": "⏸",
     "completed": "✅",
     "failed": "❌",
@@ -29,9 +37,12 @@ Family = Sequence[tuple[Delegation, int]]
 
 
 def family(tx: Transaction, session: int) -> list[tuple[Delegation, int]]:
-    """A session's delegations, newest first, each followed by what it delegated in turn."""
+    """A session's recent and unfinished delegations, newest first, each followed by what it
+    delegated in turn."""
+    rows = {row.id: row for row in tx.delegations.recent(session)}
+    rows |= {row.id: row for row in tx.delegations.unfinished(session)}
     found: list[tuple[Delegation, int]] = []
-    for row in tx.delegations.recent(session):
+    for row in sorted(rows.values(), key=lambda row: row.id, reverse=True):
         found.append((row, 0))
         for run in tx.tree.children(row.journal):
             found += [(child, depth + 1) for child, depth in family(tx, run.id)]
@@ -42,12 +53,32 @@ def agents_text(rows: Family, active: Mapping[int, Activity], now: float) -> str
     """Task, state, tier, model, tokens, cost, files, current tool, age."""
     if not rows:
         return NOTHING_DELEGATED
-    return "\n\n".join(_lines(row, depth, active.get(row.id), now) for row, depth in rows)
+    return "\n\n".join(_blocks(rows, active, now))
+
+
+def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
+    """The same within one message of any platform: those that run first of all, then the newest.
+    How many are left out is said."""
+    blocks = _blocks(rows, active, now)
+    room, kept = PANEL_LIMIT, set[int]()
+    for index in sorted(range(len(rows)), key=lambda index: rows[index][0].id not in active):
+        room -= len(blocks[index])
+        if room < 0:
+            break
+        kept.add(index)
+    shown = [blocks[index] for index in sorted(kept)]
+    left = len(blocks) - len(kept)
+    return "\n\n".join([*shown, f"… and {left} more"] if left else shown)
+
+
+def _blocks(rows: Family, active: Mapping[int, Activity], now: float) -> list[str]:
+    return [_lines(row, depth, active.get(row.id), now) for row, depth in rows]
 
 
 def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -> str:
+    state = _state(row, activity)
     facts = [
-        row.state if activity is None or not activity.paused else "paused",
+        state,
         row.tier,
         escape(row.model),
         f"{row.usage.input + row.usage.output:,} tokens",
@@ -58,18 +89,28 @@ def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -
     if files := _files(row, activity):
         facts.append(f"files: {escape(bounded(', '.join(files), 120))}")
     facts.append(f"{age(now - row.created)} ago")
-    mark = "└ " * min(depth, 4) + MARKS.get(row.state, "·")
+    mark = "└ " * min(depth, 4) + MARKS.get(state, "·")
     return f"{mark} #{row.id} {escape(bounded(row.goal, 80))}\n" + " · ".join(facts)
 
 
+def _state(row: Delegation, activity: Activity | None) -> str:
+    if row.state != "running":
+        return row.state
+    if activity is None:
+        return "queued"  # until another of the same agent ends
+    return "paused" if activity.paused else "running"
+
+
 def progress_text(rows: Sequence[Delegation], active: Mapping[int, Activity], now: float) -> str:
-    """A line for each child that runs; "" where none does."""
+    """A line for each of the first children that run; "" where none does."""
     running = [(row, active[row.id]) for row in rows if row.id in active]
-    return "\n".join(
+    lines = [
         f"⏳ #{row.id} {escape(bounded(row.goal, 60))} · {row.tier} · "
         f"{escape(activity.tool or 'starting')} · {age(now - row.created)}"
-        for row, activity in running
-    )
+        for row, activity in running[:PROGRESS_LINES]
+    ]
+    left = len(running) - len(lines)
+    return "\n".join([*lines, f"… and {left} more"] if left else lines)
 
 
 def _files(row: Delegation, activity: Activity | None) -> list[str]:
@@ -78,18 +119,44 @@ def _files(row: Delegation, activity: Activity | None) -> list[str]:
     return sorted(json.loads(row.result).get("files", {})) if row.result else []
 
 
-def transcript(tx: Transaction, session: int, number: str) -> str:
-    """What the children of one delegation said, turn by turn."""
+def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[Item]]:
+    """What the children of one delegation said, turn by turn; with a second number, from that page
+    on. With the ways to the pages beside it."""
+    number, _, asked = argument.partition(" ")
     rows = {row.id: row for row, _ in family(tx, session)}
     digits = number.removeprefix("#")
     row = rows.get(int(digits)) if digits.isdecimal() else None
     if row is None:
-        return f"There is no delegation {escape(number)} in this conversation."
+        return f"There is no delegation {escape(bounded(number, 40))} in this conversation.", []
+    pages = _pages(_said(tx, row))
+    page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
+    text = pages[page - 1]
+    if len(pages) > 1:
+        text += f"\n\n_Page {page} of {len(pages)}_"
+    items = []
+    if page > 1:
+        items.append(Item("◀ Back", f"agents {row.id} {page - 1}"))
+    if page < len(pages):
+        items.append(Item("Next ▶", f"agents {row.id} {page + 1}", beside=True))
+    return text, items
+
+
+def _said(tx: Transaction, row: Delegation) -> list[str]:
     parts = [f"**#{row.id}** {escape(bounded(row.goal, 200))}"]
     for run in tx.tree.children(row.journal):
         parts.append(f"**{escape(run.title)}**")
         parts += [_turn(entry) for entry in tx.tree.path(run.leaf) if entry.kind is Kind.MESSAGE]
-    return "\n\n".join(parts)
+    return parts
+
+
+def _pages(parts: Sequence[str]) -> list[str]:
+    pages: list[str] = []
+    for part in parts:
+        if pages and len(pages[-1]) + len(part) < PAGE:
+            pages[-1] += f"\n\n{part}"
+        else:
+            pages.append(part)
+    return pages
 
 
 def _turn(entry: Entry) -> str:
@@ -111,8 +178,9 @@ def money(usage: Usage) -> str:
 
 
 def age(seconds: float) -> str:
-    """A rough span of time: "40 s", "5 min", "3 h", "2 d"."""
+    """A rough span of time: "40 s", "5 min", "3 h", "2 d". Seconds in tens, so that a text that is
+    kept up to date does not change all the time."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
+    return f"{max(seconds, 0) // 10 * 10:.0f} s"

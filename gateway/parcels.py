@@ -4,9 +4,10 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from adapters.base import Adapter, Body, Button, Edit, Post
+from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
-from storage.boxes import OutboxRow, Parcel
+from storage.boxes import OutboxRow, Parcel, StoredFile
+from storage.entries import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,10 @@ class Composer:
         buttons: Sequence[Button] = (),
         reply_to: str = "",
         handle: str = "",
+        file: int | None = None,
     ) -> list[Parcel]:
-        """One parcel for each platform message; buttons hang on the last, a reply on the first."""
+        """One parcel for each platform message; buttons and a stored file hang on the last, a reply
+        on the first."""
         bodies = self._render(address, markdown)
         last = len(bodies) - 1
         return [
@@ -40,6 +43,7 @@ class Composer:
                     "nonce": secrets.token_hex(12),
                     "reply_to": reply_to if index == 0 else "",
                     "handle": handle if index == 0 else "",
+                    "file": file if index == last else None,
                 },
                 entry,
             )
@@ -53,6 +57,30 @@ class Composer:
         reply_to = "" if message.private else message.message_id
         address = message.conversation.address
         return self.post(address, markdown, reply_to=reply_to, handle=message.handle)
+
+    def change(
+        self,
+        address: str,
+        markdown: str,
+        *,
+        row: int | None = None,
+        message_id: str = "",
+        buttons: Sequence[Button] = (),
+    ) -> list[Parcel]:
+        """Put another text where an outbox row's message, or a message by its id, stands. What one
+        message does not hold follows in others, and so do the buttons then."""
+        first, *rest = self._render(address, markdown)
+        shown = [asdict(button) for button in buttons]
+        here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
+        edit = Parcel(address, "edit", here, edits=row)
+        if not rest:
+            return [edit]
+        more = [
+            Parcel(address, "post", {**_EMPTY, "body": body, "nonce": secrets.token_hex(12)})
+            for body in rest
+        ]
+        more[-1].payload["buttons"] = shown
+        return [edit, *more]
 
     def amend(
         self,
@@ -77,17 +105,26 @@ class Composer:
         return adapter.render(markdown) if adapter is not None else [{"text": markdown}]
 
 
-def outgoing(row: OutboxRow, edited: OutboxRow | None, *, plain: bool) -> Post | Edit | None:
+_EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}
+
+
+def outgoing(
+    row: OutboxRow, edited: OutboxRow | None, *, file: StoredFile | None = None, plain: bool
+) -> Post | Edit | None:
     """What is to be sent for a row. None: an edit of a message that was never sent."""
     conversation = Conversation.parse(row.address)
     payload = row.payload
     if row.kind == "edit":
         message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
-        return Edit(conversation, message_id, payload["body"], plain=plain) if message_id else None
+        if not message_id:
+            return None
+        buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
+        return Edit(conversation, message_id, payload["body"], buttons, plain=plain)
     return Post(
         conversation,
         payload["body"],
         buttons=tuple(Button(**button) for button in payload["buttons"]),
+        upload=Upload(file.name, file.data, file.picture) if file is not None else None,
         nonce=payload["nonce"],
         reply_to=payload["reply_to"],
         handle=payload["handle"],

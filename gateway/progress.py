@@ -8,8 +8,9 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-from adapters.base import Adapter, AdapterError, Body, Edit, Post
+from adapters.base import Adapter, AdapterError, Body, Edit, Post, Throttled
 from adapters.events import Conversation
+from storage.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +45,17 @@ async def _show(adapter: Adapter, conversation: Conversation, describe: Describe
     message_id, shown = None, ""
     try:
         while True:
+            pause = EVERY
             text = await describe()
             if text and text != shown:
                 body = adapter.render(text)[-1]
-                message_id = await _put(adapter, conversation, message_id, body)
-                shown = text
-            await asyncio.sleep(EVERY)
-    except AdapterError as error:
+                try:
+                    message_id = await _put(adapter, conversation, message_id, body)
+                    shown = text
+                except Throttled as error:
+                    pause = max(EVERY, error.retry_after)
+            await asyncio.sleep(pause)
+    except (AdapterError, StoreError) as error:
         log.debug("no progress in %s: %s", conversation.address, error)
     finally:
         if message_id is not None:
@@ -62,7 +67,7 @@ async def _put(
 ) -> str | None:
     if message_id is None:
         return await adapter.deliver(Post(conversation, body))
-    await adapter.deliver(Edit(conversation, message_id, body))
+    await adapter.deliver(Edit(conversation, message_id, body, fleeting=True))
     return message_id
 
 

@@ -13,7 +13,10 @@ from adapters.events import Press
 from agent.markup import escape
 from gateway.access import Access
 from gateway.config import EscalationConfig
+from gateway.control import KIND as CONTROL
+from gateway.control import OVER
 from gateway.parcels import Composer
+from gateway.places import same_place
 from storage.boxes import Arrival, OutboxState
 from storage.questions import Question, QuestionDraft, QuestionPost, QuestionState
 from storage.store import Transaction
@@ -71,7 +74,7 @@ class Questions:
     def press(self, tx: Transaction, press: Press) -> str:
         """Decide by a press; what the presser, and only the presser, is told ("" for nothing)."""
         button = tx.questions.button(press.token)
-        if button is None or not _same_place(button.address, press):
+        if button is None or not same_place(button.address, press):
             tx.directory.audit("forged press", press.user.identity, {"token": press.token[:80]})
             return UNKNOWN
         question = tx.questions.get(button.question)
@@ -81,6 +84,8 @@ class Questions:
             details = {"question": question.id, "choice": button.choice}
             tx.directory.audit("denied press", press.user.identity, details)
             return DENIED
+        if question.kind == CONTROL:
+            return _control(tx, question, button.choice, press)
         if question.expires is not None and question.expires <= tx.now:
             self._expire(tx, question)
         closed = tx.questions.close(
@@ -227,7 +232,19 @@ class Questions:
             tx.outbox.sent(post.outbox, press.message_id)
 
 
+def _control(tx: Transaction, question: Question, choice: str, press: Press) -> str:
+    """A button that acts at once, as often as it is pressed; it decides nothing."""
+    expired = question.expires is not None and question.expires <= tx.now
+    if expired or question.state is not QuestionState.OPEN:
+        return OVER
+    details = {"question": question.id, "choice": choice}
+    tx.directory.audit("control", press.user.identity, details)
+    return ""
+
+
 def _end(question: Question) -> str:
+    if question.kind == CONTROL:
+        return OVER
     return f"{MARKS[question.state]} {outcome(question)}"
 
 
@@ -245,12 +262,3 @@ def outcome(question: Question) -> str:
             return "Withdrawn."
         case QuestionState.OPEN:
             return "Still open."
-
-
-def _same_place(address: str, press: Press) -> bool:
-    """A direct message to a person is addressed by the person and pressed in a channel; a press on
-    an old message of a Telegram topic does not say which topic."""
-    here = press.conversation
-    personal = f"{press.user.platform}:user:{press.user.id}"
-    whole_chat = address.partition("/")[0] if not here.thread else ""
-    return here.address in (address, whole_chat) or address == personal

@@ -22,9 +22,9 @@ class Results:
 
     async def delegation(self, row: InboxRow) -> Delegation | None:
         """The delegation that an inbox row is about; None for talk."""
-        if row.kind == "message":
+        if row.kind not in ("resume", "result", "background"):
             return None
-        return await self.store.read(lambda tx: _delegation(tx, row))
+        return await self.store.read(lambda tx: delegation_of(tx, row))
 
     async def carry_on(self, journal: Journal, row: InboxRow, delegation: Delegation) -> None:
         """Go on after a decision, or take in what the background brought; the result goes to the
@@ -66,7 +66,8 @@ class Results:
             await journal.append(outcome_draft(call, caller.id, outcome))
 
 
-def _delegation(tx: Transaction, row: InboxRow) -> Delegation:
+def delegation_of(tx: Transaction, row: InboxRow) -> Delegation:
+    """The delegation that a row of kind resume, result or background is about."""
     if row.kind == "resume":
         question = tx.questions.get(row.payload["question"])
         return tx.delegations.get(question.subject["delegation"])

@@ -6,8 +6,8 @@ of its platform; a message is given to its session's lane.
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
@@ -17,21 +17,26 @@ from adapters.base import Acknowledge, Adapter, AdapterError
 from adapters.events import Message, Press, Update
 from agent.activity import Activity
 from gateway.access import Access
-from gateway.commands import Asked, Desk, parse_command, run_command
+from gateway.commands import parse_command, perform
 from gateway.control import KIND as CONTROL
 from gateway.control import act
+from gateway.desk import Asked, CarryOut, Desk, Pressed, Work
+from gateway.edits import first_sent
+from gateway.menus import Menus
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError
+from storage.menus import MenuButton
 from storage.questions import Question
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+_PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
 STORE_PAUSE = 1.0
 STRANGER = (
@@ -50,6 +55,10 @@ class Router:
     adapters: Mapping[str, Adapter]
     active: Mapping[int, Activity]
     """The children that run now."""
+    menus: Menus
+    desk: Desk
+    edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
+    """Takes an edited message in, with its inbox row."""
     _handling: set[int] = field(default_factory=set, init=False)
     """Commands being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
@@ -68,6 +77,8 @@ class Router:
         match update:
             case Press():
                 await self._press(update)
+            case Message(kind="edit"):
+                await self._edit(update)
             case Message():
                 await self._message(update)
             case _:
@@ -83,11 +94,21 @@ class Router:
 
     async def _again(self, row: InboxRow) -> None:
         try:
-            message = _MESSAGE.validate_python(row.payload)
+            if row.kind == "press":
+                await self._press_again(_PRESS.validate_python(row.payload), row)
+            elif row.kind == "edit":
+                await self._change(_MESSAGE.validate_python(row.payload), row)
+            else:
+                await self._command(_MESSAGE.validate_python(row.payload), row)
         except ValidationError:
             log.exception("inbox row %s cannot be read; it is left as it is", row.id)
-            return
-        await self._command(message, row)
+
+    async def _press_again(self, press: Press, row: InboxRow) -> None:
+        button = await self.store.read(lambda tx: tx.menus.get(press.token))
+        if button is None:
+            await self.store.run(lambda tx: tx.inbox.finish([row.id]))
+        else:
+            await self._menu(press, row, button)
 
     async def close(self) -> None:
         """Let acknowledgements end."""
@@ -95,25 +116,49 @@ class Router:
             await asyncio.wait(self._acknowledging, timeout=2)
 
     async def _press(self, press: Press) -> None:
-        def work(tx: Transaction) -> tuple[str, Question | None] | None:
+        def work(tx: Transaction) -> _Pressed | None:
             row = tx.inbox.receive(_arrival(press))
             if row is None:
                 return None
+            menu = tx.menus.get(press.token)
+            if menu is not None:
+                refused = self.menus.press(tx, menu, press)
+                if refused is None:
+                    return _Pressed(row, menu=menu)
+                tx.inbox.finish([row.id])
+                return _Pressed(row, refused)
             tx.inbox.finish([row.id])
             told = self.questions.press(tx, press)
             button = tx.questions.button(press.token)
-            return told, tx.questions.get(button.question) if button is not None else None
+            if button is None:
+                return _Pressed(row, told)
+            return _Pressed(row, told, tx.questions.get(button.question), button.choice)
 
         pressed = await self.store.run(work)
         if pressed is None:
             return
-        told, question = pressed
+        question = pressed.question
         if question is not None and question.kind == CONTROL:
-            if not told:
-                act(question, self.active)
+            if not pressed.told:
+                act(pressed.choice, self.active)
         elif question is not None:
             self.turns.lanes.wake(question.session)
-        self._acknowledge(press, told)
+        self._acknowledge(press, pressed.told)
+        if pressed.menu is not None:
+            await self._menu(press, pressed.row, pressed.menu)
+
+    async def _menu(self, press: Press, row: InboxRow, button: MenuButton) -> None:
+        """Run the command of a menu's button as if the presser had typed it."""
+        message = Message(
+            key=press.key,
+            conversation=press.conversation,
+            user=press.user,
+            text=f"/{button.command}",
+            message_id=press.message_id,
+            private=bool(button.subject.get("private")),
+        )
+        pressed = Pressed(button.outbox, press.message_id)
+        await self._command(message, row, pressed, button.subject)
 
     def _acknowledge(self, press: Press, text: str) -> None:
         task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
@@ -132,36 +177,75 @@ class Router:
         allowed = self.access.may_command if command else self.access.may_talk
         if not allowed(message.user.identity):
             return await self._stranger(message)
-        if command:
-            row = await self.store.run(lambda tx: tx.inbox.receive(_arrival(message)))
+        await self._take(_arrival(message), message)
+
+    async def _take(self, arrival: Arrival, message: Message) -> bool:
+        """Take a message in, of somebody who may send it; False where it was seen before."""
+        if parse_command(message.text) is not None:
+            row = await self.store.run(lambda tx: tx.inbox.receive(arrival))
             if row is not None:
                 await self._command(message, row)
-            return None
-        session = await self.store.run(partial(_receive_talk, message=message))
+            return row is not None
+        session = await self.store.run(partial(_receive_talk, arrival=arrival))
         if session is not None:
-            self.turns.arrived(session, message.user.identity, private=message.private)
+            who, address = message.user.identity, message.conversation.address
+            self.turns.arrived(session, who, address=address, private=message.private)
+        return session is not None
 
-    async def _command(self, message: Message, row: InboxRow) -> None:
-        name, argument = parse_command(message.text) or ("", "")
-        address = message.conversation.address
-        self._handling.add(row.id)
-        try:
+    async def _edit(self, edit: Message) -> None:
+        """A message has another text now. One that was never for the bot may be now: then it is
+        new."""
+        if not self.access.may_talk(edit.user.identity):
+            return
+        message = first_sent(edit)
+        # It names a message that was read before: the cursor must not go back to it.
+        if await self._take(replace(_arrival(message), cursor=None), message):
+            return
+        row = await self.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
+        if row is not None:
+            await self._change(edit, row)
+
+    async def _change(self, edit: Message, row: InboxRow) -> None:
+        await self._handle(edit, row, partial(self.edited, edit, row))
+
+    async def _command(
+        self,
+        message: Message,
+        row: InboxRow,
+        pressed: Pressed | None = None,
+        subject: Json | None = None,
+    ) -> None:
+        async def run(carry_out: CarryOut) -> None:
+            name, argument = parse_command(message.text) or ("", "")
+            address = message.conversation.address
             session = await self.store.read(lambda tx: tx.directory.conversation(address))
-            desk = Desk(self.turns, self.questions, self.composer, self.active)
-            work = await run_command(desk, name, Asked(message, row, argument, session))
+            asked = Asked(message, row, argument, session, None, pressed, subject or {})
+            await perform(self.desk, name, asked, carry_out)
 
-            def carry_out(tx: Transaction) -> None:
+        await self._handle(message, row, run)
+
+    async def _handle(
+        self, message: Message, row: InboxRow, run: Callable[[CarryOut], Awaitable[None]]
+    ) -> None:
+        """Run what takes its work into the transaction that finishes an inbox row."""
+        self._handling.add(row.id)
+
+        async def carry_out(work: Work) -> None:
+            def once(tx: Transaction) -> None:
                 if tx.inbox.get(row.id).state is InboxState.DONE:
                     return  # the sweep saw it as open a moment ago
                 work(tx)
                 tx.inbox.finish([row.id])
 
-            await self.store.run(carry_out)
+            await self.store.run(once)
+
+        try:
+            await run(carry_out)
         except StoreError:
-            log.exception("/%s in %s failed; it is tried again by the sweep", name, address)
+            log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
         except Exception:
             # A fault of ours must neither lose the command in silence nor be tried for ever.
-            log.exception("/%s in %s failed", name, address)
+            log.exception("%s %s failed", row.kind, row.key)
             await self.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
@@ -191,18 +275,31 @@ class Router:
             tx.outbox.enqueue(parcel)
 
 
-def _arrival(update: Update, session: int | None = None) -> Arrival:
+@dataclass(frozen=True, slots=True)
+class _Pressed:
+    """What came of a press when it was committed."""
+
+    row: InboxRow
+    told: str = ""
+    question: Question | None = None
+    choice: str = ""
+    """The question's choice that the button stands for."""
+    menu: MenuButton | None = None
+    """The button whose command is to be run."""
+
+
+def _arrival(update: Update) -> Arrival:
     payload: Json = asdict(update)
     address = update.conversation.address
-    cursor = update.message_id if isinstance(update, Message) and update.message_id else None
-    return Arrival(update.key, update.kind, address, payload, session, cursor)
+    cursor = (update.message_id or None) if update.kind == "message" else None
+    return Arrival(update.key, update.kind, address, payload, cursor=cursor)
 
 
-def _receive_talk(tx: Transaction, message: Message) -> int | None:
+def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
     """Commit a message for its conversation's session; None where it was seen before."""
-    address = message.conversation.address
+    address = arrival.address
     session = tx.directory.conversation(address)
-    row = tx.inbox.receive(_arrival(message, session))
+    row = tx.inbox.receive(replace(arrival, session=session))
     if row is None:
         return None
     if session is None:

@@ -9,8 +9,22 @@ from agent.model import ToolCall
 from agent.result import to_text
 from agent.tail import RunTools, calls_of, next_step, suspended_calls
 from agent.tools.registry import Done
+from gateway.asides import branch_end
 from storage.entries import Entry, Kind
 from storage.store import Transaction
+from storage.tree import from_first_kept
+
+TAIL = 64
+"""Entries that are read of a path before all of its context is."""
+
+
+def path_tail(tx: Transaction, leaf: int | None) -> tuple[Entry, ...]:
+    """A path's end, as far up as the model's last word, or further: all that settle_running looks
+    at, and in a long conversation much less than the context."""
+    end = from_first_kept(tx.tree.path_end(leaf, TAIL))
+    if any(e.kind is Kind.MESSAGE and e.body["role"] == "assistant" for e in end):
+        return end
+    return tx.tree.context_path(leaf)
 
 
 def settle_running(tx: Transaction, session: int, path: list[Entry]) -> None:
@@ -39,7 +53,11 @@ def settle_late(tx: Transaction, session: int, path: list[Entry]) -> None:
         call = next(call for call in calls_of(entry) if call.id == row.call_id)
         outcome = Done(to_text(result_of(tx, row)), (row.id,))
         draft = outcome_draft(call, entry.id, outcome)
-        path.append(tx.tree.append(session, draft, after=path[-1].id))
+        elsewhere = branch_end(tx, session, entry.id, path)
+        if elsewhere is not None:
+            tx.tree.append(session, draft, after=elsewhere, aside=True)
+        else:
+            path.append(tx.tree.append(session, draft, after=path[-1].id))
 
 
 def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall, delegation: int) -> bool:

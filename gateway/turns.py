@@ -5,29 +5,36 @@ to sleep by a question is continued by the next one from the tail of the session
 """
 
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.base import Adapter
 from agent.activity import Activity
 from agent.journal import Alongside, Journal
-from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.markup import escape
-from agent.model import RETRIED, Model, ModelError, ModelErrorKind, Reply
+from agent.model import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
 from agent.tools.think import thoughts_in
-from gateway.access import Access
+from gateway.asides import on_its_branch
+from gateway.compacting import Compacting
 from gateway.config import SessionConfig
-from gateway.inbound import append_message, author_of, link_message, message_draft
+from gateway.cutting import begun, end_everything, end_rows
+from gateway.inbound import append_message, link_message, message_draft
+from gateway.joining import Joining
 from gateway.lanes import Lanes
+from gateway.limits import too_deep
 from gateway.listing import progress_text
+from gateway.live import Live
+from gateway.menus import Menus
 from gateway.parcels import Composer
 from gateway.paths import Paths
 from gateway.progress import progress
 from gateway.questions import Questions
-from gateway.results import Results
-from gateway.settle import settle_late, settle_running, settle_waiting
+from gateway.results import Results, delegation_of
+from gateway.settle import settle_running
+from gateway.turn import RESULTS, AnswerItems, Job, Turn
 from gateway.typing import typing
 from storage.boxes import InboxRow, Parcel
 from storage.delegations import Delegation
@@ -35,58 +42,32 @@ from storage.entries import Draft, Entry, Kind, record
 from storage.errors import EpochLost, StoreUnavailable
 from storage.ledger import LedgerLine
 from storage.store import Store, Transaction
+from storage.tree import from_first_kept
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Turn:
-    """One turn: what it answers, and the pen of the session."""
-
-    journal: Journal
-    rows: list[InboxRow]
-    """Grows when talk is steered in."""
-    left: bool
-    """There was more in the session than this turn answers."""
-    asked_by: str = ""
-    """Where it is about a delegation: identity of who asked for that."""
-    answered: bool = False
-    """The last word is on its way, and the rows are finished with it."""
-
-    @property
-    def address(self) -> str:
-        return self.rows[-1].address
-
-    @property
-    def person(self) -> str:
-        """Identity of who asked."""
-        return author_of(self.rows[-1]) or self.asked_by
-
-    @property
-    def row_ids(self) -> list[int]:
-        return [row.id for row in self.rows]
-
-    @property
-    def reply_to(self) -> str:
-        """The message that a reply in a group names."""
-        payload = self.rows[-1].payload
-        return "" if payload.get("private", True) else str(payload["message_id"])
 
 
 @dataclass
 class Turns:
     store: Store
     model: Model
-    parent: Callable[[int], Agent]
-    """Makes the parent agent for one turn of a session."""
+    parent: Callable[[int, str | None], Agent]
+    """Makes the parent agent for one turn of a session: with its own model, or one by its name."""
     results: Results
     questions: Questions
     composer: Composer
-    access: Access
+    menus: Menus
+    joining: Joining
     config: SessionConfig
     adapters: Mapping[str, Adapter]
     active: Mapping[int, Activity]
     """The children that run now."""
+    live: Live
+    compacting: Compacting
+    jobs: dict[str, Job] = field(default_factory=dict)
+    """What else than an answer a turn may be, by the kind of its inbox row."""
+    answer_items: AnswerItems = lambda tx, turn, entry: []
+    """The buttons of an answer."""
     lanes: Lanes = field(init=False)
     _busy: dict[int, Turn] = field(default_factory=dict, init=False)
     _paths: Paths = field(default_factory=Paths, init=False)
@@ -94,10 +75,12 @@ class Turns:
     def __post_init__(self) -> None:
         self.lanes = Lanes(self.advance)
 
-    def arrived(self, session: int, author: str, *, private: bool) -> None:
+    def arrived(self, session: int, author: str, *, address: str, private: bool) -> None:
         """A message for a session is committed: it interrupts the running turn, or waits for it."""
         turn = self._busy.get(session)
-        if turn is not None and self._interrupts(turn, author, private=private):
+        if turn is not None and self.joining.interrupts(
+            turn, author, address=address, private=private
+        ):
             self.lanes.interrupt(session)
         else:
             self.lanes.wake(session)
@@ -109,15 +92,47 @@ class Turns:
             for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
                 if row.background:
                     await held.enter_async_context(self.lanes.hold(row.root))
-            stopped = await self.store.run(partial(self._stop, session=session))
+            stopped = await self.store.run(
+                partial(end_everything, session=session, questions=self.questions)
+            )
         return running or stopped
 
-    async def interrupt(self, session: int) -> None:
-        """End the running turn without an answer; what waits for people goes on waiting, and what
-        they decided is carried out."""
+    async def leave(self, session: int, address: str) -> None:
+        """A conversation goes on with another session: what was said there is not answered any
+        more. What waits for people goes on waiting, what they decided is carried out, and other
+        conversations in the session are answered."""
+
+        def work(tx: Transaction, cut: bool) -> None:
+            rows = [row for row in tx.inbox.unfinished(session) if row.address == address]
+            said = [row for row in rows if row.kind not in RESULTS]
+            if cut:
+                end_rows(tx, session, said)
+            else:
+                tx.inbox.finish([row.id for row in said if row.entry is None])
+
+        turn = self._busy.get(session)
+        if turn is not None and turn.address != address:
+            return await self.store.run(partial(work, cut=False))
         async with self.lanes.hold(session):
-            await self.store.run(partial(self._stop, session=session, everything=False))
+            await self.store.run(partial(work, cut=True))
         self.lanes.wake(session)
+
+    @asynccontextmanager
+    async def still(self, session: int) -> AsyncIterator[int | None]:
+        """End the running turn without an answer, and let none begin within the block; gives the
+        leaf. What waits for people, and talk that no turn has begun with, stays."""
+        async with self.lanes.hold(session):
+            yield await self.store.run(partial(self.cut, session=session))
+        self.lanes.wake(session)
+
+    def cut(self, tx: Transaction, session: int) -> int | None:
+        """Put the books right after the running turn was ended, as `still` does; gives the leaf."""
+        end_rows(tx, session, begun(tx, session))
+        return tx.tree.session(session).leaf
+
+    def may_cut(self, session: int, who: str, *, private: bool) -> bool:
+        """Whether a person may end the turn that runs now, if one does."""
+        return self.joining.may_cut(self._busy.get(session), who, private=private)
 
     async def advance(self, session: int) -> None:
         """Do one turn's worth of what is due in a session; wakes it again while more is due."""
@@ -131,7 +146,7 @@ class Turns:
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                describe = partial(self._describe_children, session)
+                describe = partial(self._describe_children, session, turn.address)
                 async with (
                     typing(self.adapters, turn.address),
                     progress(self.adapters, turn.address, describe),
@@ -142,115 +157,101 @@ class Turns:
             return
         finally:
             del self._busy[session]
-            self._paths.keep(session, turn.journal.path)
+            if not turn.aside:
+                self._paths.keep(session, from_first_kept(turn.journal.path))
         if turn.left:  # What came since has woken the lane itself.
             self.lanes.wake(session)
 
-    async def _describe_children(self, session: int) -> str:
+    async def _describe_children(self, session: int, address: str) -> str:
+        if self.live.shows(address):
+            return ""  # /agents tells the same there, and is edited as often
         now, rows = await self.store.read(lambda tx: (tx.now, tx.delegations.unfinished(session)))
         return progress_text(rows, self.active, now)
-
-    def _interrupts(self, turn: Turn, author: str, *, private: bool) -> bool:
-        """Talk interrupts a turn of talk: its author's, or, from an owner, anybody's. Work that a
-        person's decision started goes on."""
-        if self.config.busy != "interrupt" or turn.rows[-1].kind != "message":
-            return False
-        return private or self._may_join(turn.rows[-1], author)
-
-    def _may_join(self, row: InboxRow, author: str) -> bool:
-        return author == author_of(row) or self.access.is_owner(author)
-
-    def _stop(self, tx: Transaction, session: int, everything: bool = True) -> bool:
-        """Put the books right after a turn was cut; with `everything`, also end what waits for
-        people or runs in the background."""
-        rows = [row for row in tx.inbox.unfinished(session) if everything or row.kind == "message"]
-        held = tx.tree.claim(session)
-        path = list(tx.tree.context_path(held.leaf))
-        settle_running(tx, session, path)
-        ended = self._end_all(tx, session, path) if everything else 0
-        if rows:
-            after = path[-1].id if path else None
-            tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
-            tx.inbox.finish([row.id for row in rows])
-        return bool(rows or ended)
-
-    def _end_all(self, tx: Transaction, session: int, path: list[Entry]) -> int:
-        unfinished = tx.delegations.unfinished(session)
-        for root in {session, *(row.root for row in unfinished)}:
-            self.questions.withdraw_all(tx, root)
-        for row in unfinished:
-            if row.background:
-                tx.inbox.finish([waiting.id for waiting in tx.inbox.unfinished(row.root)])
-        settle_waiting(tx, session, path)
-        settle_late(tx, session, path)
-        return len(unfinished)
 
     async def _begin(self, session: int) -> Turn | None:
         known = self._paths.get(session)
 
         def work(tx: Transaction) -> Turn | None:
             unfinished = tx.inbox.unfinished(session)
-            rows = self._due(unfinished)
+            rows = self.joining.due(unfinished)
             if not rows:
                 return None
             held = tx.tree.claim(session)
             is_leaf = known and known[-1].id == held.leaf
             path = list(known if is_leaf else tx.tree.context_path(held.leaf))
             fresh = [row for row in rows if row.kind == "message" and row.entry is None]
+            if fresh and path and (full := too_deep(path[-1].depth, self.config)) is not None:
+                self._refuse(tx, rows, full)
+                return None
             if fresh:
                 settle_running(tx, session, path)
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
             journal = Journal(self.store, session, held.epoch, tuple(path))
+            if rows[0].kind in RESULTS:
+                call = delegation_of(tx, rows[0]).call_entry
+                journal = on_its_branch(tx, journal, call)
             return Turn(journal, rows, left=len(unfinished) > len(rows))
 
         return await self.store.run(work)
 
-    def _due(self, rows: list[InboxRow]) -> list[InboxRow]:
-        """What the next turn answers: a turn that was cut, with the talk that cut it; else what
-        came first, with what its author said since."""
-        started = [row for row in rows if row.entry is not None]
-        fresh = [row for row in rows if row.entry is None]
-        if not started:
-            started, fresh = fresh[:1], fresh[1:]
-        if not started or started[-1].kind != "message" or self.config.busy != "interrupt":
-            return started
-        for row in fresh:
-            if row.kind != "message" or not self._may_join(started[-1], author_of(row)):
-                break
-            started.append(row)
-        return started
+    def _refuse(self, tx: Transaction, rows: list[InboxRow], why: str) -> None:
+        for parcel in self.composer.post(rows[-1].address, why):
+            tx.outbox.enqueue(parcel)
+        tx.inbox.finish([row.id for row in rows])
 
     async def _answer(self, turn: Turn) -> None:
         try:
-            await self._carry_on(turn)
-            agent = self.parent(turn.journal.session)
-            loop = Loop(
-                self.model,
-                agent,
-                turn.journal,
-                address=turn.address,
-                person=turn.person,
-                on_reply=partial(self._on_reply, turn, agent.spec.model),
-                before_model=partial(self._steer, turn) if self.config.busy == "steer" else None,
-            )
-            match await loop.run():
-                case OutOfIterations(limit):
-                    text = f"I stopped after {limit} steps without an answer. Write to go on."
-                    await self._fail(turn, text, f"stopped after {limit} model calls")
-                case Answered() | Asleep() | CalledFinal():
-                    if not turn.answered:
-                        await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+            job = self.jobs.get(turn.rows[-1].kind, self._converse)
+            await job(turn)
         except ModelError as error:
             log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
-            await self._fail(turn, _explain(error), str(error))
+            await self.fail(turn, _explain(error), str(error))
         except (EpochLost, StoreUnavailable):
             raise
         except Exception as error:
             # A fault of ours must neither lose the message in silence nor be tried for ever.
             log.exception("session %s: the turn failed", turn.journal.session)
             text = "⚠️ Something went wrong in the bot. Its log says what; please try again."
-            await self._fail(turn, text, repr(error))
+            await self.fail(turn, text, repr(error))
+
+    async def _converse(self, turn: Turn) -> None:
+        """Let the agent answer what was said, decided or found out."""
+        await self._carry_on(turn)
+        agent = self.parent(turn.journal.session, turn.rows[-1].payload.get("model"))
+        loop = Loop(
+            self.model,
+            agent,
+            turn.journal,
+            address=turn.address,
+            person=turn.person,
+            on_reply=partial(self._on_reply, turn, agent.spec.model),
+            before_model=partial(self._before_model, turn, agent.spec),
+        )
+        match await self._run(loop):
+            case OutOfIterations(limit):
+                text = f"I stopped after {limit} steps without an answer. Write to go on."
+                await self.fail(turn, text, f"stopped after {limit} model calls")
+            case Answered() | Asleep() | CalledFinal():
+                if not turn.answered:
+                    await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+
+    async def _run(self, loop: Loop) -> Result:
+        """Once more after a compaction, where the provider says that the context is too long."""
+        try:
+            return await loop.run()
+        except ModelError as error:
+            if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
+                raise
+            purpose = Purpose(loop.address, loop.person)
+            if not await self.compacting.compact(loop.journal, loop.agent.spec, purpose):
+                raise
+        return await loop.run()
+
+    async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
+        if self.config.busy == "steer":
+            await self._steer(turn)
+        await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
 
     async def _carry_on(self, turn: Turn) -> None:
         """Take in the results that this turn is about."""
@@ -278,8 +279,13 @@ class Turns:
 
         def alongside(tx: Transaction, entry: Entry) -> None:
             tx.ledger.add(line)
-            for parcel in parcels:
-                tx.outbox.enqueue(replace(parcel, entry=entry.id))
+            shown = [replace(parcel, entry=entry.id) for parcel in parcels]
+            if last and shown:
+                items = self.answer_items(tx, turn, entry)
+                self.menus.send(tx, shown, items, private=turn.private)
+            else:
+                for parcel in shown:
+                    tx.outbox.enqueue(parcel)
             if last:
                 tx.inbox.finish(rows)
 
@@ -294,11 +300,11 @@ class Turns:
         for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
             if row.kind != "message" or row.entry is not None or row.id in turn.row_ids:
                 continue
-            if self._may_join(turn.rows[-1], author_of(row)):
+            if self.joining.joins(row, turn.rows[-1]):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))
                 turn.rows.append(row)
 
-    async def _fail(self, turn: Turn, text: str, error: str) -> None:
+    async def fail(self, turn: Turn, text: str, error: str) -> None:
         """Tell people that there is no answer, and why; the turn is over."""
         parcels = self._compose(turn, text)
         rows = turn.row_ids

@@ -171,7 +171,11 @@ def configuration(folder: Path, telegram: TelegramServer, models: ModelServer) -
     }
     return {
         "storage": {"url": f"sqlite:///{folder}/bough.db"},
-        "telegram": {"token": telegram.token, "base_url": telegram.base_url},
+        "telegram": {
+            "token": telegram.token,
+            "base_url": telegram.base_url,
+            "base_file_url": telegram.base_file_url,
+        },
         "models": tiers,
         "access": {"owners": [f"telegram:{OWNER}"], "allow": [f"telegram:{ANN}"]},
     }

@@ -8,7 +8,7 @@ import pytest
 from adapters.base import Acknowledge, Edit, Post
 from gateway import progress
 from storage.store import Store
-from tests.flow.conftest import Gateway, gateway
+from tests.flow.conftest import PATIENCE, Gateway, gateway
 
 SLOW = {
     "when": {"tier": "worker"},
@@ -42,8 +42,8 @@ async def test_a_child_is_stopped_by_button_and_its_sibling_goes_on(store: Store
         results = str(g.model.of("parent")[-1].messages)
         assert "interrupted" in results
         assert "two is done" in results
-        await g.settled()
-        assert shown.buttons == ()
+        async with asyncio.timeout(PATIENCE):
+            await g.chat.wait_for(lambda _: shown.buttons == ())
 
 
 async def test_a_paused_child_makes_no_model_call_until_it_is_resumed(store: Store) -> None:
@@ -106,6 +106,47 @@ async def test_a_number_shows_what_its_children_said(store: Store) -> None:
         assert "worked well" in shown.text
         await g.chat.say("/agents 99")
         await g.hears("no delegation 99")
+
+
+async def test_a_long_transcript_has_pages(store: Store) -> None:
+    thoughts = [
+        {
+            "when": {"tier": "worker", "turn": turn},
+            "reply": {
+                "tool_calls": [
+                    {"name": "think", "arguments": {"thought": f"thought {turn}: {'x' * 500}"}}
+                ]
+            },
+        }
+        for turn in range(6)
+    ]
+    done = {"when": {"tier": "worker"}, "reply": {"text": "worked well"}}
+    async with gateway([delegate("one"), *thoughts, done, DONE], store=store) as g:
+        await g.chat.say("go")
+        await g.hears("result: ")
+        await g.chat.say("/agents 1")
+        shown = await g.hears("Page 1 of")
+        seen = shown.text
+        page = 1
+        while "worked well" not in shown.text:
+            await g.chat.press(shown, "Next ▶")
+            page += 1
+            assert (await g.hears(f"Page {page} of")) is shown
+            assert len(shown.text) < 4_000
+            seen += shown.text
+        assert [button.label for button in shown.buttons] == ["◀ Back"]
+        assert all(f"thought {turn}: " in seen for turn in range(6))
+
+
+async def test_a_child_that_waits_for_its_turn_is_queued(store: Store) -> None:
+    config = {"delegation": {"max_concurrent_children": 1}}
+    async with gateway([delegate("one", "two"), SLOW, DONE], store=store, config=config) as g:
+        await g.chat.say("go")
+        await running(g)
+        await g.chat.say("/agents")
+        shown = await g.hears("now: model")
+        assert "queued" in shown.text
+        assert {button.label for button in shown.buttons} == {"Pause #1", "Stop #1"}
 
 
 async def test_progress_is_one_message_that_is_edited(

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.base import Misconfigured
 from tests.flow.telegram_gateway import ANN, OWNER, says, telegram_gateway
-from tests.stand_ins.telegram import FaultKind
+from tests.stand_ins.telegram_wire import FaultKind
 
 ECHO = [says("parent", "you said: {last}")]
 OPEN = {"owners": [f"telegram:{OWNER}"], "allow": ["telegram:*"]}

@@ -1,0 +1,26 @@
+"""How large a tree may grow."""
+
+from gateway.config import SessionConfig
+from storage.store import Transaction
+
+
+def no_room_below(
+    tx: Transaction, session: int, entry: int | None, config: SessionConfig
+) -> str | None:
+    """Why no new branch may begin below an entry, for people; None where one may."""
+    if len(tx.tree.child_entries(session, entry)) < config.max_children:
+        return None
+    return (
+        f"There are {config.max_children} branches from here already, which is the limit "
+        "(`max_children` under `[session]`). Go on with one of them, or branch elsewhere."
+    )
+
+
+def too_deep(depth: int, config: SessionConfig) -> str | None:
+    """Why nothing may be added below an entry of this depth, for people; None where it may."""
+    if depth + 1 < config.max_depth:
+        return None
+    return (
+        f"This branch has {config.max_depth} entries, which is the limit (`max_depth` under "
+        "`[session]`). /new begins another conversation, /branch goes back in this one."
+    )

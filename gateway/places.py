@@ -1,0 +1,13 @@
+"""Where a press came from."""
+
+from adapters.events import Press
+
+
+def same_place(address: str, press: Press) -> bool:
+    """Whether a button that was posted to an address may be pressed there. A direct message to a
+    person is addressed by the person and pressed in a channel; a press on an old message of a
+    Telegram topic does not say which topic."""
+    here = press.conversation
+    personal = f"{press.user.platform}:user:{press.user.id}"
+    whole_chat = address.partition("/")[0] if not here.thread else ""
+    return here.address in (address, whole_chat) or address == personal

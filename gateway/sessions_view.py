@@ -1,0 +1,146 @@
+"""What is stored of sessions, as plain values for programs."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.markup import bounded
+from gateway.errors import SessionsFault
+from storage.context import context
+from storage.entries import Entry, Json, Kind, SessionKind
+from storage.interchange import with_ancestors
+from storage.interchange_pi import format_time, type_of
+from storage.store import Transaction
+
+FIRST_WORDS = 80
+"""Characters."""
+_HIGHEST_NUMBER = 2**31 - 1
+
+
+def list_view(tx: Transaction, kinds: Collection[SessionKind]) -> list[Json]:
+    """Sessions, newest first."""
+    found = [one for kind in kinds for one in tx.tree.sessions(kind)]
+    found.sort(key=lambda one: one[0].id, reverse=True)
+    return [
+        {
+            "session": session.id,
+            "title": session.title,
+            "kind": session.kind.value,
+            "entries": count,
+            "parent": session.parent_session,
+            "created": format_time(session.created),
+            "conversations": tx.directory.addresses(session.id),
+        }
+        for session, count in found
+    ]
+
+
+def tree_view(tx: Transaction, session: int) -> Json:
+    """A session's tree, flat: each entry names its parent and its children."""
+    found = tx.tree.session(session)
+    entries = with_ancestors(tx, session)
+    originals: dict[int, str] = {}
+    for one in {entry.session for entry in entries}:
+        originals |= tx.tree.originals(one)
+    names = _names(entries, originals)
+    children: dict[int | None, list[str]] = {}
+    for entry in entries:
+        children.setdefault(entry.parent, []).append(names[entry.id])
+    by_id = {entry.id: entry for entry in entries}
+    on_path: set[int] = set()
+    upper = found.leaf
+    while upper is not None:
+        on_path.add(upper)
+        upper = by_id[upper].parent
+    labels = {label.target: label.name for label in tx.tree.labels(session)}
+    place = _Place(names, children, labels, on_path)
+    return {
+        "session": session,
+        "title": found.title,
+        "leaf": names[found.leaf] if found.leaf is not None else None,
+        "roots": children.get(None, []),
+        "entries": [_entry_view(entry, place) for entry in entries],
+    }
+
+
+def context_view(tx: Transaction, session: int, at: str | None) -> list[Json]:
+    """The messages a model would get, without a system message: at the leaf, or at an entry."""
+    leaf = tx.tree.session(session).leaf if at is None else find(tx, session, at).id
+    return context(tx.tree.context_path(leaf))
+
+
+def find(tx: Transaction, session: int, name: str) -> Entry:
+    """The entry that is called so: its original id, or its number, which may be written #12.
+
+    SessionsFault where there is none.
+    """
+    found = tx.tree.original(session, name)
+    digits = name.removeprefix("#")
+    if found is None and digits.isascii() and digits.isdigit() and len(digits) < 11:
+        number = int(digits)
+        found = tx.tree.numbered(session, number) if number <= _HIGHEST_NUMBER else None
+    if found is None:
+        raise SessionsFault(
+            f"session {session} has no entry {bounded(name, 60)!r}; "
+            f"see `bough sessions tree {session}`"
+        )
+    return found
+
+
+def first_words(entry: Entry) -> str:
+    """What an entry says, for one line."""
+    body = entry.body
+    match entry.kind:
+        case Kind.MESSAGE:
+            calls = ", ".join(call["function"]["name"] for call in body.get("tool_calls") or ())
+            text = str(body.get("content") or "")
+            return plain(text) if text.strip() else plain(f"calls {calls}") if calls else ""
+        case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
+            return plain(str(body.get("summary")))
+        case Kind.LABEL:
+            return plain(str(body.get("label")))
+        case Kind.MODEL_CHANGE:
+            return plain(str(body.get("model")))
+        case Kind.RECORD:
+            return plain(type_of(entry.kind, body))
+
+
+def plain(text: str) -> str:
+    """One bounded line that a terminal shows as it is."""
+    line = bounded(text[: 4 * FIRST_WORDS], FIRST_WORDS)
+    return "".join(c if c.isprintable() else "�" for c in line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where entries are in their tree."""
+
+    names: Mapping[int, str]
+    children: Mapping[int | None, list[str]]
+    labels: Mapping[int, str]
+    on_path: Collection[int]
+
+
+def _entry_view(entry: Entry, place: _Place) -> dict[str, Any]:
+    return {
+        "id": place.names[entry.id],
+        "number": entry.number,
+        "parent": place.names[entry.parent] if entry.parent is not None else None,
+        "children": place.children.get(entry.id, []),
+        "type": type_of(entry.kind, entry.body),
+        "role": entry.body.get("role") if entry.kind is Kind.MESSAGE else None,
+        "text": first_words(entry),
+        "label": place.labels.get(entry.id),
+        "timestamp": format_time(entry.time),
+        "on_path": entry.id in place.on_path,
+    }
+
+
+def _names(entries: Collection[Entry], originals: Mapping[int, str]) -> dict[int, str]:
+    """Entry → its original id, else its number; #number where that is another one's original id."""
+    names = {entry.id: originals[entry.id] for entry in entries if entry.id in originals}
+    taken = set(names.values())
+    for entry in entries:
+        number = str(entry.number)
+        names.setdefault(entry.id, f"#{number}" if number in taken else number)
+    return names

@@ -1,0 +1,58 @@
+"""What the tests of sessions in chats share."""
+
+import asyncio
+from typing import Any
+
+from adapters.recording import Shown
+from agent.model import Reply, Request
+from storage.store import Store
+from tests.flow.conftest import Gateway, SpyModel
+
+ECHO = [{"when": {"tier": "parent"}, "reply": {"text": "so be it"}}]
+GROUP = "-100"
+
+
+class SlowModel(SpyModel):
+    """Waits with the answer to what begins with "slow" until it may go on."""
+
+    def __init__(self, rules: list[dict[str, Any]]) -> None:
+        super().__init__(rules)
+        self.began = asyncio.Event()
+        self.may_go_on = asyncio.Event()
+
+    async def complete(self, request: Request) -> Reply:
+        if "slow" in str(request.messages[-1]["content"]):
+            self.began.set()
+            await self.may_go_on.wait()
+        return await super().complete(request)
+
+
+async def talk(g: Gateway, text: str, *, chat: str = "1", user: str = "1") -> None:
+    """Say something and have the answer."""
+    await g.chat.say(text, chat=chat, user=user, private=not chat.startswith("-"))
+    await g.settled()
+
+
+async def command(g: Gateway, text: str, *, chat: str = "1", user: str = "1") -> Shown:
+    """Give a command; the newest message of the chat once it is answered."""
+    await g.chat.say(text, chat=chat, user=user, private=not chat.startswith("-"))
+    await g.settled()
+    return newest(g, chat)
+
+
+async def press(g: Gateway, shown: Shown, label: str, *, user: str = "1") -> Shown:
+    await g.chat.press(shown, label, user=user)
+    await g.settled()
+    return shown
+
+
+def newest(g: Gateway, chat: str = "1") -> Shown:
+    return [s for s in g.chat.shown.values() if s.conversation.chat == chat][-1]
+
+
+def labels(shown: Shown) -> list[str]:
+    return [button.label for button in shown.buttons]
+
+
+async def bound(store: Store, chat: str = "1") -> int | None:
+    return await store.read(lambda tx: tx.directory.conversation(f"telegram:{chat}"))
