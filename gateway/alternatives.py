@@ -22,6 +22,7 @@ from storage.store import Transaction
 from storage.tree import is_on, newest_tip
 
 SIBLING = "sibling"
+READ = "read"
 REASK = "reask"
 FAN_RECORD = "fan"
 """The record that each answer of a /fan begins with."""
@@ -177,9 +178,32 @@ async def _sibling(desk: Desk, given: Asked) -> Work:
         found = last_of(tx, tip, ANSWERS, 1)
         shown = found[0] if found and found[0].depth >= entry.depth else None
         text = words(shown) if shown is not None else NO_ANSWER
-        desk.say(tx, asked, text, arrows(tx, session, [entry]), over_answer=True)
+        items, rest = arrows(tx, session, [entry]), _read_item(session, entry, shown)
+        desk.say(tx, asked, text, items, over_answer=True, rest=rest)
         if asked.pressed is not None and shown is not None:
             tx.outbox.link_message(asked.address, asked.pressed.message_id, shown.id)
+
+    return work
+
+
+def _read_item(session: int, entry: Entry, shown: Entry | None) -> Item | None:
+    """For the end of an answer that one message does not hold: turning to it must not fill the
+    chat. `entry`: by which the answer was reached."""
+    if shown is None:
+        return None
+    subject: Json = {"session": session, "entry": entry.id, "shown": shown.id}
+    return Item("Read on", f"{READ} #{shown.number}", subject=subject)
+
+
+async def _read(desk: Desk, asked: Asked) -> Work:
+    """Show an answer to its end, wherever the conversation is by now."""
+    if "shown" not in asked.subject:
+        return answer(desk, asked, ONLY_BY_BUTTON)
+
+    def work(tx: Transaction) -> None:
+        shown, entry = (tx.tree.entry(asked.subject[name]) for name in ("shown", "entry"))
+        items = arrows(tx, asked.subject["session"], [entry])
+        desk.say(tx, asked, words(shown), items, over_answer=True)
 
     return work
 
@@ -227,6 +251,7 @@ ALTERNATIVES = (
         _sibling,
         hidden=True,
     ),
+    Command(CommandSpec(READ, "an answer to its end", "number"), _read, hidden=True),
     Command(
         CommandSpec(REASK, "ask a message again at another place", "number"),
         _reask,

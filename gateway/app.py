@@ -113,6 +113,7 @@ class App:
         log.info("%s: %s", adapter.name, who)
         self.serving[adapter.name] = adapter
         self.delivery.notify()
+        await self.router.sweep()  # what was only taken in comes before what is new
         cursors = await self.store.read(lambda tx: dict(tx.directory.cursors(adapter.name)))
         await adapter.run(self.router.receive, cursors)
 

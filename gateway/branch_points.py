@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
+from gateway.branches import said_strands
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item
 from gateway.signposts import SAID, button, first_words, mark, number_of, spot, turning
 from storage.entries import Entry, Strand, Stretch
-from storage.outline import Fork, Sizes, forks, spoken
+from storage.outline import Fork, Sizes, forks
 from storage.store import Transaction
 from storage.tree import is_on
 
@@ -53,7 +54,7 @@ def branch_list(
     tx: Transaction, asked: Asked, session: int, page: int
 ) -> tuple[str, tuple[Item, ...]]:
     """The branches of a session, those of the newest branch point first; pages count from 1."""
-    strands = spoken(tx.tree.strands(session))
+    strands = said_strands(tx, session)
     found = forks(strands)
     branches = [_Branch(fork, place) for fork in found for place in range(fork.branches)]
     if not branches:

@@ -83,11 +83,13 @@ class Desk:
         by: str = "",
         file: StoredFile | None = None,
         over_answer: bool = False,
+        rest: Item | None = None,
     ) -> None:
         """Answer a command in Markdown, in the transaction that carries it out: as a message, or,
         where a button was pressed, in place of the message it hangs on. `by`: who alone may press
         the items. With a file, always as a message of its own; so too where the button hangs on an
-        answer of the agent, which must not be lost from sight, but for `over_answer`."""
+        answer of the agent, which must not be lost from sight, but for `over_answer`. `rest`: the
+        button that stands for what does not fit into the message it hangs on."""
         pressed = asked.pressed
         kept = pressed is not None and not over_answer and self._keep_answer(tx, pressed)
         if pressed is None or file is not None or kept:
@@ -103,6 +105,8 @@ class Desk:
             parcels = self.composer.change(
                 asked.address, text, row=pressed.outbox, message_id=pressed.message_id
             )
+            if rest is not None and len(parcels) > 1:
+                parcels, items = parcels[:1], [*items, rest]
         self.menus.send(tx, parcels, items, private=asked.message.private, by=by)
 
     def _keep_answer(self, tx: Transaction, pressed: Pressed) -> bool:

@@ -1,11 +1,10 @@
 """Messages that people changed after they were sent.
 
-The newest message of its author is asked again with its new text, beside the old one, wherever its
-turn is. One that lies further back, on another branch or behind a compaction stays, and a button
-offers the same. Everything that becomes of an edit is one transaction.
+The newest message is asked again with its new text, beside the old one, wherever its turn is. One
+that lies further back, on another branch or behind a compaction stays, and a button offers the
+same. Everything that becomes of an edit is one transaction.
 """
 
-from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -152,14 +151,10 @@ def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow
     # Its parent must be there too, or a compaction has spoken for it.
     kept = path if path[0].parent is None else path[1:]
     reachable = any(each.id == entry.id for each in kept)
-    own = next(_said_by(entry.author, path), None)
-    newest = running or (own is not None and own.id == entry.id)
+    # What others have said since must not leave the conversation without a word.
+    last = next((each for each in reversed(path) if is_said(each)), None)
+    newest = running or (last is not None and last.id == entry.id)
     return _Told(entry, session, reachable and newest, after)
-
-
-def _said_by(who: str, path: tuple[Entry, ...]) -> Iterator[Entry]:
-    """What a person said, newest first."""
-    return (each for each in reversed(path) if is_said(each) and each.author == who)
 
 
 def _is_same(waiting: InboxRow, edit: InboxRow) -> bool:

@@ -54,7 +54,8 @@ def answerable(tx: Transaction, desk: Desk, asked: Asked) -> Entry | None:
 
 def begin(tx: Transaction, asked: Asked, kind: str, said: int, more: Json) -> None:
     """Have a message (its entry) answered again in the session's lane, by a row of a kind."""
-    payload = {**asdict(asked.message), "message_id": "", "reply_to": "", **more}
+    typed = asked.message.message_id if asked.pressed is None else ""
+    payload = {**asdict(asked.message), "message_id": typed, "reply_to": "", **more}
     arrival = Arrival(f"{kind}:{asked.row.id}", kind, asked.address, payload, asked.session)
     row = tx.inbox.receive(arrival)
     if row is not None:

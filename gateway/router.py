@@ -14,7 +14,7 @@ from typing import assert_never
 from pydantic import TypeAdapter, ValidationError
 
 from adapters.base import Acknowledge, Adapter, AdapterError
-from adapters.events import Message, Press, Update
+from adapters.events import Conversation, Message, Press, Update
 from agent.activity import Activity
 from gateway.access import Access
 from gateway.commands import parse_command, perform
@@ -60,7 +60,7 @@ class Router:
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
     _handling: set[int] = field(default_factory=set, init=False)
-    """Commands being carried out, so that the sweep leaves them alone."""
+    """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, update: Update) -> None:
@@ -85,11 +85,12 @@ class Router:
                 assert_never(update)
 
     async def sweep(self) -> None:
-        """Take up whatever is unfinished: after a start, and now and then."""
+        """Take up whatever is unfinished: after a start, and now and then. A command waits until
+        its platform has started: it may need a file from there."""
         for row in await self.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 self.turns.lanes.wake(row.session)
-            elif row.id not in self._handling:
+            elif Conversation.parse(row.address).platform in self.adapters:
                 await self._again(row)
 
     async def _again(self, row: InboxRow) -> None:
@@ -227,20 +228,22 @@ class Router:
     async def _handle(
         self, message: Message, row: InboxRow, run: Callable[[CarryOut], Awaitable[None]]
     ) -> None:
-        """Run what takes its work into the transaction that finishes an inbox row."""
+        """Run what takes its work into the transaction that finishes an inbox row. Nothing where
+        that is being done, or was done since the row was read."""
+        if row.id in self._handling:
+            return
         self._handling.add(row.id)
 
         async def carry_out(work: Work) -> None:
             def once(tx: Transaction) -> None:
-                if tx.inbox.get(row.id).state is InboxState.DONE:
-                    return  # the sweep saw it as open a moment ago
                 work(tx)
                 tx.inbox.finish([row.id])
 
             await self.store.run(once)
 
         try:
-            await run(carry_out)
+            if await self.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
+                await run(carry_out)
         except StoreError:
             log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
         except Exception:

@@ -14,18 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gateway.access import LOCAL
 from gateway.config import Config
 from gateway.errors import SessionsFault
 from gateway.secrets import secrets_of
 from gateway.sessions_text import context_text, list_text, tree_text
 from gateway.sessions_view import context_view, list_view, tree_view
-from storage.entries import SessionKind
+from storage.entries import Session, SessionKind
 from storage.interchange import gather, read_session, take_in
 from storage.interchange_write import write_session
 from storage.jsontext import dumps
 from storage.redaction import redactor
 from storage.sql import SqlStore
-from storage.store import Store
+from storage.store import Store, Transaction
 
 STREAM = "-"
 """Instead of a file: standard input or output."""
@@ -61,14 +62,23 @@ async def _lines(arguments: argparse.Namespace, store: Store, config: Config) ->
             view = partial(context_view, session=arguments.session, at=arguments.at)
             return _shown(arguments, await store.read(view), context_text)
         case "import":
-            return await _import(arguments, store)
+            return await _import(arguments, store, config)
         case _:
             return await _export(arguments, store, config)
 
 
-async def _import(arguments: argparse.Namespace, store: Store) -> Iterable[str]:
+async def _import(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
+    """Owners find the session among theirs: who may use this command line owns the bot."""
     imported = read_session(_read(arguments.file), time.time())
-    session = await store.run(lambda tx: take_in(tx, imported))
+    owners = {LOCAL, *(owner for owner in config.access.owners if not owner.endswith("*"))}
+
+    def work(tx: Transaction) -> Session:
+        session = take_in(tx, imported)
+        for owner in sorted(owners):
+            tx.directory.join(session.id, owner)
+        return session
+
+    session = await store.run(work)
     taken = {
         "session": session.id,
         "entries": len(imported.entries),
@@ -78,7 +88,8 @@ async def _import(arguments: argparse.Namespace, store: Store) -> Iterable[str]:
 
 
 def _import_text(taken: dict[str, Any]) -> Iterator[str]:
-    yield f"Session {taken['session']}: {taken['entries']} entries."
+    count = taken["entries"]
+    yield f"Session {taken['session']}: {count} {'entry' if count == 1 else 'entries'}."
     yield from (f"Note: {note}." for note in taken["notes"])
 
 
@@ -106,6 +117,8 @@ def _shown(
 
 
 def _read(name: str) -> bytes:
+    if name == STREAM and sys.__stdin__ is None:
+        raise SessionsFault("standard input is closed")
     try:
         return sys.stdin.buffer.read() if name == STREAM else Path(name).read_bytes()
     except (OSError, ValueError) as error:
@@ -135,10 +148,14 @@ def _reason(error: OSError | ValueError) -> str:
 
 def _print(lines: Iterable[str]) -> None:
     """To standard output in UTF-8, wherever we are. A reader that has enough is no fault."""
+    if sys.__stdout__ is None:
+        raise SessionsFault("standard output is closed")
     try:
         for line in lines:
             sys.stdout.buffer.write(line.encode() + b"\n")
         sys.stdout.buffer.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python would complain once more when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise SessionsFault(f"standard output cannot be written: {_reason(error)}") from error

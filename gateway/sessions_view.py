@@ -9,6 +9,7 @@ from gateway.errors import SessionsFault
 from storage.context import context
 from storage.entries import Entry, Json, Kind, SessionKind
 from storage.interchange import with_ancestors
+from storage.interchange_json import clean
 from storage.interchange_pi import format_time, type_of
 from storage.store import Transaction
 
@@ -74,6 +75,7 @@ def find(tx: Transaction, session: int, name: str) -> Entry:
 
     SessionsFault where there is none.
     """
+    name = clean(name)  # what is no UTF-8 on a command line
     found = tx.tree.original(session, name)
     digits = name.removeprefix("#")
     if found is None and digits.isascii() and digits.isdigit() and len(digits) < 11:

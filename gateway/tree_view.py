@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from agent.markup import bounded, escape
+from gateway.branches import said_strands
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item
@@ -13,8 +14,8 @@ from gateway.picture import Branch, Picture, draw
 from gateway.signposts import SAID, button, first_words, number_of, turning, where
 from gateway.tree_lines import LINES, PER_RUN, Filter, View, page_lines
 from storage.boxes import StoredFile
-from storage.entries import Stretch
-from storage.outline import Run, outline, page_of_leaf, pages, spoken
+from storage.entries import Strand, Stretch
+from storage.outline import Run, outline, page_of_leaf, pages
 from storage.store import Transaction
 from storage.tree import fork_point
 
@@ -113,14 +114,29 @@ def drawn_tree(
 def _outlined(tx: Transaction, session: int, shown: Filter) -> _Outlined:
     held = tx.tree.session(session)
     route = tx.tree.route(held.leaf)
-    strands = tx.tree.strands(session)
-    if shown is not Filter.ALL:
-        strands = spoken(strands)
-        drawn = {strand.first for strand in strands}
-        while route and route[-1].session == session and route[-1].strand not in drawn:
-            route = tx.tree.route(route[-1].parent)
+    if shown is Filter.ALL:
+        strands = tx.tree.strands(session)
+    else:
+        strands = said_strands(tx, session)
+        route = _as_far_as_drawn(tx, session, route, strands)
     runs = outline(strands, route)
-    return _Outlined(runs, max(len(strands), 1), fork_point(held), route)
+    ends = {strand.tip for strand in strands} - {strand.parent for strand in strands}
+    return _Outlined(runs, max(len(ends), 1), fork_point(held), route)
+
+
+def _as_far_as_drawn(
+    tx: Transaction, session: int, route: tuple[Stretch, ...], strands: Sequence[Strand]
+) -> tuple[Stretch, ...]:
+    drawn = {strand.first: strand for strand in strands}
+    while route and route[-1].session == session:
+        strand = drawn.get(route[-1].strand)
+        if strand is None:
+            route = tx.tree.route(route[-1].parent)
+        elif route[-1].last_depth > strand.tip_depth:
+            return tx.tree.route(strand.tip)
+        else:
+            break
+    return route
 
 
 def _inherited_line(tx: Transaction, tree: _Outlined) -> list[str]:

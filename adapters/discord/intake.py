@@ -22,6 +22,8 @@ _READERS = 4
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0, 0.0)
 """After each attempt to read a history; there is one attempt per pause. So long an outage may be;
 after that the channel's live messages, which wait meanwhile, are worth more."""
+_LONGEST_SILENCE_SECONDS = 1.5
+"""Half the time in which Discord wants an interaction acknowledged."""
 
 _log = logging.getLogger(__name__)
 
@@ -168,12 +170,21 @@ class Intake:
     async def _pass_on_interaction(
         self, interaction: discord.Interaction[Any], update: Message | Press, receive: Receive
     ) -> None:
+        """Acknowledge it once it is dealt with, and where that takes long, before its time is up:
+        Discord never tells it again, so waiting on would lose the place of the answer and save
+        nothing."""
         self._deferrals.begin(update.handle)
+        receiving = asyncio.ensure_future(receive(update))
         try:
-            await receive(update)
+            done, _ = await asyncio.wait([receiving], timeout=_LONGEST_SILENCE_SECONDS)
+            for received in done:
+                received.result()
             await self._defer(interaction)
+            self._deferrals.end(update.handle)
+            await receiving
         finally:
             self._deferrals.end(update.handle)
+            receiving.cancel()
 
     async def _defer(self, interaction: discord.Interaction[Any]) -> None:
         try:

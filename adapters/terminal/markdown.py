@@ -1,7 +1,9 @@
 """Markdown of a chat as a terminal shows it."""
 
+from typing import ClassVar
+
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Markdown
+from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
 from adapters.terminal.screen import printable
@@ -18,7 +20,11 @@ class _Code(CodeBlock):
 
 
 class _Chat(Markdown):
-    elements = {**Markdown.elements, "fence": _Code, "code_block": _Code}
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _Code,
+        "code_block": _Code,
+    }
 
 
 def markdown(source: str) -> Markdown:

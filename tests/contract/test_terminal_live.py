@@ -71,6 +71,14 @@ async def test_a_message_that_changes_is_changed_in_place() -> None:
         assert shown.endswith("you>")
 
 
+async def test_a_drawing_stands_as_it_was_written() -> None:
+    async with chatting() as chat:
+        await chat.post("2 branches\n```\n› #1\n  └─ #2\n```\nYou are here.")
+        shown = await chat.terminal.shows("You are here.")
+        drawing = "       › #1\n         └─ #2"
+        assert f"bough> 2 branches\n\n{drawing}\n\n       You are here." in shown
+
+
 async def test_what_is_being_typed_stays_whatever_is_printed() -> None:
     async with chatting() as chat:
         message = await chat.post("working")

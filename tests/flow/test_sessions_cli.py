@@ -383,3 +383,19 @@ async def test_the_context_shown_is_the_one_that_the_store_gives(place: Place) -
     path = await store.read(lambda tx: tx.tree.context_path(tx.tree.session(session).leaf))
     await store.close()
     assert await place.json("context", str(session)) == context(path)
+
+
+async def test_owners_find_what_was_imported_in_their_private_chats(
+    place: Place, store: Store
+) -> None:
+    file = place.folder / "talk.json"
+    file.write_text('[{"role": "user", "content": "a question from afar"}]')
+    access = {"owners": ["telegram:7", "discord:*"]}
+    config = Config.model_validate({"storage": {"url": place.url}, "access": access})
+    await manage(parser().parse_args(["sessions", "import", str(file)]), config)
+    assert await store.read(lambda tx: tx.directory.members(1)) == ["telegram:7", "terminal:local"]
+    async with gateway(store=store, config={"access": access | {"allow": ["telegram:*"]}}) as bot:
+        await bot.chat.say("/sessions", chat="9", user="9")
+        await bot.hears("Nothing was said here yet", chat="9")
+        await bot.chat.say("/sessions", chat="7", user="7")
+        await bot.hears("a question from afar", chat="7")

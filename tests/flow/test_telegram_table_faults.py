@@ -8,6 +8,7 @@ from storage.entries import Json
 from tests.flow.telegram_gateway import ANSWER, call, delegate, telegram_gateway
 from tests.seed_tables import YAML_TABLE
 from tests.small_tables import one, table_of
+from tests.stand_ins.model import Received
 
 DEEP: Any = "x"
 for _ in range(200):
@@ -45,6 +46,10 @@ FAULTS: list[tuple[Any, str]] = [
 ]
 
 
+def is_summary(request: Received) -> bool:
+    return str(request.messages[0]["content"]).startswith("You condense")
+
+
 async def test_a_table_that_cannot_be_used_is_a_tool_error(tmp_path: Path) -> None:
     rules = [
         call("parent", "delegate_task", {"goal": "x", "branch_table": table}, last=f"^go {number}$")
@@ -58,7 +63,9 @@ async def test_a_table_that_cannot_be_used_is_a_tool_error(tmp_path: Path) -> No
             assert shown["text"].endswith("nothing was done")
             assert len(shown["text"]) < 2000
         assert g.asked("worker") == []
-        assert len(g.asked("parent")) == 2 * len(FAULTS)
+        # Tables of a megabyte make the conversation so long that it is compacted: not counted here.
+        turns = [r for r in g.asked("parent") if not is_summary(r)]
+        assert len(turns) == 2 * len(FAULTS)
 
 
 async def test_a_model_that_mends_its_table_gets_its_worker(tmp_path: Path) -> None:

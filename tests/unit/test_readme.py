@@ -15,10 +15,11 @@ from pydantic.fields import FieldInfo
 from agent.demo import RULES
 from agent.scripted import ScriptedModel
 from agent.table import parse_table
-from gateway import commandline
+from gateway import commandline, menus
 from gateway.__main__ import parser
 from gateway.commands import ALIASES, COMMANDS
 from gateway.config import Config, ModelConfig, load
+from gateway.desk import NOT_YOURS
 from gateway.questions import DENIED, UNKNOWN
 from gateway.router import STRANGER
 
@@ -32,6 +33,16 @@ DOCUMENTS = {
 
 MARKS: dict[Any, str] = {dict: ".NAME", tuple: "[]"}
 """How the README writes the keys of what is in a mapping or a list."""
+
+
+PERMISSIONS = {
+    "View Channels": 10,
+    "Send Messages": 11,
+    "Attach Files": 15,
+    "Read Message History": 16,
+    "Send Messages in Threads": 38,
+}
+"""Discord's names, and which bit each is."""
 
 
 def section(heading: str) -> str:
@@ -121,21 +132,62 @@ def test_every_tier_is_in_the_table_with_what_stands_in_for_it() -> None:
 
 
 def test_every_chat_command_is_listed_and_no_other() -> None:
-    assert [row[0].strip("`/") for row in rows("Chat commands")] == list(COMMANDS)
+    """Hidden ones are only for buttons: nobody types them."""
+    typed = [name for name, command in COMMANDS.items() if not command.hidden]
+    assert [row[0].strip("`/").split()[0] for row in rows("Chat commands")] == typed
     for alias in ALIASES:
         assert f"`/{alias}`" in section("Chat commands")
 
 
+def test_a_command_is_listed_with_an_argument_where_it_takes_one() -> None:
+    for row in rows("Chat commands"):
+        name, *arguments = row[0].strip("`/").split()
+        assert bool(arguments) == bool(COMMANDS[name].spec.argument)
+
+
+def test_no_hidden_command_is_shown_as_one_to_type() -> None:
+    hidden = [name for name, command in COMMANDS.items() if command.hidden]
+    assert hidden
+    for name in hidden:
+        assert re.search(rf"(?<!\w)/{name}\b", README) is None
+
+
+def choices(of: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands below a parser, by name."""
+    groups = [a for a in of._actions if isinstance(a, argparse._SubParsersAction)]
+    return {name: command for group in groups for name, command in group.choices.items()}
+
+
+def options(of: argparse.ArgumentParser) -> set[str]:
+    found = {option for action in of._actions for option in action.option_strings}
+    return found - {"-h", "--help"}
+
+
 def test_every_command_of_the_command_line_is_listed_and_no_other() -> None:
-    groups = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    names = [name for group in groups for name in group.choices]
-    assert [row[0].strip("`") for row in rows("Command line")] == [f"bough {n}" for n in names]
+    names = [f"bough {name}" for name in choices(parser())]
+    inner = [f"bough sessions {name}" for name in choices(choices(parser())["sessions"])]
+    listed = [row[0].strip("`") for row in rows("Command line")]
+    assert [re.sub(r" [^a-z].*", "", row) for row in listed] == names + inner
+
+
+@pytest.mark.parametrize("name", choices(choices(parser())["sessions"]))
+def test_a_command_about_sessions_is_listed_with_all_that_it_takes(name: str) -> None:
+    """In the notation of argparse's usage: what need not be given stands in brackets."""
+    command = choices(choices(parser())["sessions"])[name]
+    taken = set()
+    for action in command._actions:
+        if set(action.option_strings) & (options(parser()) | {"-h"}):
+            continue
+        written = " ".join([*action.option_strings, str(action.metavar or "")]).strip()
+        taken.add(written if action.required else f"[{written}]")
+    (cell,) = [row[0] for row in rows("Sessions") if row[0].startswith(f"`bough sessions {name}")]
+    words = cell.strip("`").removeprefix(f"bough sessions {name}").strip()
+    assert set(re.findall(r"\[[^\]]+\]|--\w+ \w+|\w+", words)) == taken
 
 
 def test_the_options_and_exit_statuses_are_named() -> None:
     text = section("Command line")
-    options = {option for action in parser()._actions for option in action.option_strings}
-    for option in options - {"-h", "--help"}:
+    for option in options(parser()):
         assert f"{option}" in text
     for status in (commandline.OK, commandline.FAILURE, commandline.USAGE_FAULT):
         assert f"\n| {status} | " in text
@@ -187,13 +239,23 @@ def test_the_table_in_the_script_is_the_one_that_is_explained() -> None:
     assert [parse_table(call["branch_table"]) for call in calls] == [parse_table(table)]
 
 
+def test_the_invitation_to_discord_asks_for_what_is_listed() -> None:
+    wanted = re.search(r"The permissions are: ([^.]*)\.", README)
+    asked = re.search(r"&permissions=(\d+)", README)
+    assert wanted is not None
+    assert asked is not None
+    names = [" ".join(name.split()) for name in wanted[1].split(",")]
+    assert sum(1 << PERMISSIONS[name] for name in names) == int(asked[1])
+
+
 def test_what_the_readme_quotes_is_what_the_program_says() -> None:
     rules = yaml.safe_load(RULES.read_text(encoding="utf-8"))["rules"]
     hello = next(r["reply"]["text"] for r in rules if "hello" in r["when"].get("last", ""))
-    assert f"bough> {hello}\n" in README
+    shown = " ".join(README.split())
+    assert f"bough> {hello.replace('**', '')} you>" in shown
     assert STRANGER.format(identity="telegram:1001").replace("`", "") in README
-    for sentence in (DENIED.split(".")[0], UNKNOWN.split(".")[0]):
-        assert f"`{sentence}`" in README
+    for sentence in (DENIED, UNKNOWN, menus.DENIED, menus.UNKNOWN, NOT_YOURS):
+        assert f"`{re.split('[.:]', sentence)[0]}`" in README
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -215,6 +277,24 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert target[1:] in anchors
         elif not target.startswith("https://"):
             assert (ROOT / target).exists()
+
+
+def test_every_module_is_on_the_map() -> None:
+    modules = [
+        path.relative_to(ROOT)
+        for layer in ("gateway", "adapters", "agent", "storage")
+        for path in (ROOT / layer).rglob("*.py")
+        if path.name != "__init__.py"
+    ]
+    named = set(re.findall(r"`([\w./]+)`", DOCUMENTS["AGENTS.md"]))
+    assert modules
+    lost = [module for module in modules if not {str(module), *folders(module)} & named]
+    assert sorted(map(str, lost)) == []
+
+
+def folders(module: Path) -> set[str]:
+    """What stands on the map as a folder: everything in it is of one kind."""
+    return {f"{parent}/" for parent in module.parents if parent.name == "migrations"}
 
 
 def test_every_file_that_is_named_exists() -> None:
