@@ -23,8 +23,9 @@ from typing import Any
 from adapters.recording import RecordingAdapter, Shown
 from agent.model import Reply, Request, ToolCall, price
 from benchmarks.processes import PATIENCE
-from gateway.app import App, bootstrap
+from gateway.app import bootstrap
 from gateway.config import Config
+from gateway.running import App
 from storage.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4

@@ -18,8 +18,9 @@ from agent.litellm_model import LitellmModel
 from agent.scripted import Answer, Rule, ScriptedModel
 from benchmarks.figures import Figure
 from benchmarks.processes import PATIENCE, PROJECT, environment, scratch
-from gateway.app import App, bootstrap
+from gateway.app import bootstrap
 from gateway.config import Config
+from gateway.running import App
 
 CHATS = 200
 WARM_UP = 1

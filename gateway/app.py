@@ -1,16 +1,13 @@
 """The composition root: from a configuration to a running gateway. Only here are parts named."""
 
-import asyncio
 import gc
 import logging
 import os
 import sys
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from adapters.base import Adapter, Unavailable
+from adapters.base import Adapter
 from adapters.terminal.adapter import TerminalAdapter
 from agent.demo import DEMO, demo_model, demo_specs
 from agent.fallback import Fallback, KeyRotation
@@ -33,7 +30,6 @@ from gateway.delivery import Delivery
 from gateway.desk import Desk
 from gateway.edits import Edits
 from gateway.fan import FAN, Fan
-from gateway.follower import follow
 from gateway.joining import Joining
 from gateway.leaving import LEAVE, SUMMARY, Leaving
 from gateway.live import Live
@@ -42,142 +38,15 @@ from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.results import Results
 from gateway.router import Router
+from gateway.running import App
 from gateway.turns import Turns
-from storage.errors import StoreError
 from storage.store import Store
 
 log = logging.getLogger(__name__)
 
-SWEEP_EVERY = 30.0
-TICK_EVERY = 1.0
-"""Seconds between looks at what a question's policy makes due."""
-PRESSES_KEPT = 150.0
-"""Seconds. Telegram forgets presses that a bot did not fetch for longer (measured)."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-ALIVE = "alive"
 LEAST_CAP = 30.0
 NO_DRAWING = (None, "", "dumb", "unknown")
 """Values of TERM that say that the cursor cannot be moved."""
-
-
-@dataclass
-class App:
-    config: Config
-    store: Store
-    adapters: Mapping[str, Adapter]
-    serving: dict[str, Adapter]
-    """The adapters that have started: only these can send."""
-    turns: Turns
-    router: Router
-    questions: Questions
-    delivery: Delivery
-    warm_up: Callable[[], Awaitable[None]] | None = None
-    """Loads what the first model call needs, once the platforms are served."""
-
-    async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
-        """Serve until cancelled, or until every adapter has come to its end (a terminal does).
-
-        Misconfigured where a platform refuses our credentials.
-        """
-        self.store.watch_outbox(self.delivery.notify)
-        try:
-            async with asyncio.TaskGroup() as group:
-                housekeeping = [
-                    group.create_task(self.delivery.run(), name="delivery"),
-                    group.create_task(self._sweep(), name="sweep"),
-                    group.create_task(self._tick(), name="tick"),
-                    group.create_task(follow(self.store), name="follower"),
-                    group.create_task(self._announce(ready), name="announce"),
-                ]
-                async with asyncio.TaskGroup() as platforms:
-                    for adapter in self.adapters.values():
-                        platforms.create_task(self._serve(adapter), name=adapter.name)
-                await self._settle()
-                for task in housekeeping:
-                    task.cancel()
-        finally:
-            await self._close()
-
-    async def _serve(self, adapter: Adapter) -> None:
-        """Start an adapter, with patience where its platform is away, and receive."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                who = await adapter.start()
-                break
-            except Unavailable as error:
-                log.warning("%s: %s; again in %g s", adapter.name, error, pause)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-        log.info("%s: %s", adapter.name, who)
-        self.serving[adapter.name] = adapter
-        self.delivery.notify()
-        await self.router.sweep()  # what was only taken in comes before what is new
-        cursors = await self.store.read(lambda tx: dict(tx.directory.cursors(adapter.name)))
-        await adapter.run(self.router.receive, cursors)
-
-    async def _announce(self, ready: "asyncio.Event | None") -> None:
-        await asyncio.gather(*(adapter.wait_ready() for adapter in self.adapters.values()))
-        log.info("Ready: %s", ", ".join(self.adapters))
-        self._warn_of_silence()
-        if ready is not None:
-            ready.set()
-        if self.warm_up is not None:
-            await self.warm_up()
-
-    def _warn_of_silence(self) -> None:
-        access = self.config.access
-        if set(self.adapters) - {"terminal"} and not (access.allow or access.owners):
-            log.warning("nobody may talk to the bot: fill allow or owners under [access]")
-
-    async def _sweep(self) -> None:
-        await self._repost()
-        while True:
-            try:
-                await self.router.sweep()
-                await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
-                self.delivery.notify()
-            except StoreError:
-                log.exception("the sweep failed; it is tried again in %g s", SWEEP_EVERY)
-            await asyncio.sleep(SWEEP_EVERY)
-
-    async def _repost(self) -> None:
-        """Fresh copies of open questions where the old buttons cannot be trusted any more."""
-        alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
-        away = time.time() - alive if alive is not None else 0.0
-        platforms = {"terminal"} | ({"telegram"} if away > PRESSES_KEPT else set())
-        for platform in sorted(platforms & set(self.adapters)):
-            count = await self.store.run(partial(self.questions.repost, platform=platform))
-            if count:
-                log.info("%s: %d open questions were posted afresh", platform, count)
-
-    async def _tick(self) -> None:
-        """Escalate and expire questions when they are due."""
-        due: float | None = 0.0
-        while True:
-            try:
-                now = time.time()
-                due = await self.store.read(self.questions.next_due)
-                if due is not None and due <= now:
-                    for session in await self.store.run(self.questions.tick):
-                        self.turns.lanes.wake(session)
-            except StoreError:
-                log.exception("questions could not be looked after; again in %g s", TICK_EVERY)
-            await asyncio.sleep(TICK_EVERY)
-
-    async def _settle(self) -> None:
-        """Wait until what came in is answered and sent."""
-        while not (self.turns.lanes.idle() and self.delivery.idle()):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-
-    async def _close(self) -> None:
-        await self.turns.lanes.close()
-        await self.turns.live.close()
-        await self.router.close()
-        for adapter in self.adapters.values():
-            await adapter.close()
-        await self.store.close()
 
 
 async def bootstrap(
@@ -241,14 +110,12 @@ def _assemble(
         Slots(config.delegation.max_concurrent_children),
         life_of_children(config),
     )
-    results = Results(store, subagents)
     serving: dict[str, Adapter] = {}
-    compacting = Compacting(model, config.session)
     turns = Turns(
         store,
         model,
         crew.parent,
-        results,
+        Results(store, subagents),
         questions,
         composer,
         menus,
@@ -257,43 +124,26 @@ def _assemble(
         serving,
         subagents.active,
         Live(store, serving, subagents.active),
-        compacting,
+        Compacting(model, config.session),
     )
     subagents.wake = turns.lanes.wake
-    desk = Desk(
-        store,
-        config,
-        models,
-        turns,
-        questions,
-        composer,
-        menus,
-        serving,
-        subagents.active,
-    )
-    leaving = Leaving(desk, model)
-    turns.jobs |= {
-        COMPACT: partial(compact_job, desk, compacting),
-        SUMMARY: leaving.summarise,
-        LEAVE: leaving.leave,
-    }
-    turns.jobs[FAN] = Fan(turns).run
-    turns.answer_items = answer_items
-    edits = Edits(desk)
-    router = Router(
-        store,
-        turns,
-        questions,
-        composer,
-        access,
-        serving,
-        subagents.active,
-        menus,
-        desk,
-        edits.edited,
-    )
+    desk = Desk(store, config, models, turns, questions, composer, menus, serving, subagents.active)
+    _give_work(turns, desk, model)
+    router = Router(desk, access, Edits(desk).edited)
     delivery = Delivery(store, serving)
     return App(config, store, by_platform, serving, turns, router, questions, delivery)
+
+
+def _give_work(turns: Turns, desk: Desk, model: Model) -> None:
+    """What commands leave to the session's lane, and the buttons of answers."""
+    leaving = Leaving(desk, model)
+    turns.jobs |= {
+        COMPACT: partial(compact_job, desk, turns.compacting),
+        SUMMARY: leaving.summarise,
+        LEAVE: leaving.leave,
+        FAN: Fan(turns).run,
+    }
+    turns.answer_items = answer_items
 
 
 def life_of_children(config: Config) -> Life:

@@ -87,11 +87,9 @@ async def _import(desk: Desk, asked: Asked) -> Work:
 
 async def _read(desk: Desk, asked: Asked, file: File) -> Imported:
     """AdapterError where the file cannot be had, InterchangeError where it holds no session."""
-    adapter = desk.adapters.get(asked.message.conversation.platform)
-    if adapter is None:  # taken up again before the platform was
-        raise AdapterError("the platform is not there yet; send it again")
     if file.size > LARGEST_IN:
         raise AdapterError(f"it has more than {LARGEST_IN // MEGABYTE} MB")
+    adapter = desk.adapters[asked.message.conversation.platform]
     data = await adapter.fetch(file.ref, LARGEST_IN)
     return await asyncio.to_thread(read_session, data, time.time())
 

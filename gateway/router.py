@@ -6,32 +6,27 @@ of its platform; a message is given to its session's lane.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
 from pydantic import TypeAdapter, ValidationError
 
-from adapters.base import Acknowledge, Adapter, AdapterError
+from adapters.base import Acknowledge, AdapterError
 from adapters.events import Conversation, Message, Press, Update
-from agent.activity import Activity
 from gateway.access import Access
 from gateway.commands import parse_command, perform
 from gateway.control import KIND as CONTROL
 from gateway.control import act
 from gateway.desk import Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
-from gateway.menus import Menus
-from gateway.parcels import Composer
-from gateway.questions import Questions
-from gateway.turns import Turns
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError
 from storage.menus import MenuButton
 from storage.questions import Question
-from storage.store import Store, Transaction
+from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -47,16 +42,8 @@ STRANGER = (
 
 @dataclass
 class Router:
-    store: Store
-    turns: Turns
-    questions: Questions
-    composer: Composer
-    access: Access
-    adapters: Mapping[str, Adapter]
-    active: Mapping[int, Activity]
-    """The children that run now."""
-    menus: Menus
     desk: Desk
+    access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
     _handling: set[int] = field(default_factory=set, init=False)
@@ -87,10 +74,10 @@ class Router:
     async def sweep(self) -> None:
         """Take up whatever is unfinished: after a start, and now and then. A command waits until
         its platform has started: it may need a file from there."""
-        for row in await self.store.read(lambda tx: tx.inbox.unfinished()):
+        for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
-                self.turns.lanes.wake(row.session)
-            elif Conversation.parse(row.address).platform in self.adapters:
+                self.desk.turns.lanes.wake(row.session)
+            elif Conversation.parse(row.address).platform in self.desk.adapters:
                 await self._again(row)
 
     async def _again(self, row: InboxRow) -> None:
@@ -105,9 +92,9 @@ class Router:
             log.exception("inbox row %s cannot be read; it is left as it is", row.id)
 
     async def _press_again(self, press: Press, row: InboxRow) -> None:
-        button = await self.store.read(lambda tx: tx.menus.get(press.token))
+        button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
         if button is None:
-            await self.store.run(lambda tx: tx.inbox.finish([row.id]))
+            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
         else:
             await self._menu(press, row, button)
 
@@ -123,27 +110,27 @@ class Router:
                 return None
             menu = tx.menus.get(press.token)
             if menu is not None:
-                refused = self.menus.press(tx, menu, press)
+                refused = self.desk.menus.press(tx, menu, press)
                 if refused is None:
                     return _Pressed(row, menu=menu)
                 tx.inbox.finish([row.id])
                 return _Pressed(row, refused)
             tx.inbox.finish([row.id])
-            told = self.questions.press(tx, press)
+            told = self.desk.questions.press(tx, press)
             button = tx.questions.button(press.token)
             if button is None:
                 return _Pressed(row, told)
             return _Pressed(row, told, tx.questions.get(button.question), button.choice)
 
-        pressed = await self.store.run(work)
+        pressed = await self.desk.store.run(work)
         if pressed is None:
             return
         question = pressed.question
         if question is not None and question.kind == CONTROL:
             if not pressed.told:
-                act(pressed.choice, self.active)
+                act(pressed.choice, self.desk.active)
         elif question is not None:
-            self.turns.lanes.wake(question.session)
+            self.desk.turns.lanes.wake(question.session)
         self._acknowledge(press, pressed.told)
         if pressed.menu is not None:
             await self._menu(press, pressed.row, pressed.menu)
@@ -168,7 +155,7 @@ class Router:
 
     async def _send_acknowledgement(self, press: Press, text: str) -> None:
         try:
-            adapter = self.adapters[press.conversation.platform]
+            adapter = self.desk.adapters[press.conversation.platform]
             await adapter.deliver(Acknowledge(press.handle, text))
         except AdapterError as error:
             log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
@@ -183,14 +170,14 @@ class Router:
     async def _take(self, arrival: Arrival, message: Message) -> bool:
         """Take a message in, of somebody who may send it; False where it was seen before."""
         if parse_command(message.text) is not None:
-            row = await self.store.run(lambda tx: tx.inbox.receive(arrival))
+            row = await self.desk.store.run(lambda tx: tx.inbox.receive(arrival))
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        session = await self.store.run(partial(_receive_talk, arrival=arrival))
+        session = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
         if session is not None:
             who, address = message.user.identity, message.conversation.address
-            self.turns.arrived(session, who, address=address, private=message.private)
+            self.desk.turns.arrived(session, who, address=address, private=message.private)
         return session is not None
 
     async def _edit(self, edit: Message) -> None:
@@ -202,7 +189,7 @@ class Router:
         # It names a message that was read before: the cursor must not go back to it.
         if await self._take(replace(_arrival(message), cursor=None), message):
             return
-        row = await self.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
+        row = await self.desk.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
         if row is not None:
             await self._change(edit, row)
 
@@ -219,7 +206,7 @@ class Router:
         async def run(carry_out: CarryOut) -> None:
             name, argument = parse_command(message.text) or ("", "")
             address = message.conversation.address
-            session = await self.store.read(lambda tx: tx.directory.conversation(address))
+            session = await self.desk.store.read(lambda tx: tx.directory.conversation(address))
             asked = Asked(message, row, argument, session, None, pressed, subject or {})
             await perform(self.desk, name, asked, carry_out)
 
@@ -239,17 +226,17 @@ class Router:
                 work(tx)
                 tx.inbox.finish([row.id])
 
-            await self.store.run(once)
+            await self.desk.store.run(once)
 
         try:
-            if await self.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
+            if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
                 await run(carry_out)
         except StoreError:
             log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
         except Exception:
             # A fault of ours must neither lose the command in silence nor be tried for ever.
             log.exception("%s %s failed", row.kind, row.key)
-            await self.store.run(partial(self._apologise, message=message, row=row))
+            await self.desk.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
 
@@ -271,10 +258,10 @@ class Router:
             if first or message.handle:
                 self._say(tx, message, STRANGER.format(identity=identity))
 
-        await self.store.run(work)
+        await self.desk.store.run(work)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
-        for parcel in self.composer.reply(message, text):
+        for parcel in self.desk.composer.reply(message, text):
             tx.outbox.enqueue(parcel)
 
 

@@ -9,8 +9,9 @@ import pytest
 from adapters.recording import RecordingAdapter, Shown
 from agent.model import Reply, Request
 from agent.scripted import Rule, ScriptedModel
-from gateway.app import App, bootstrap
+from gateway.app import bootstrap
 from gateway.config import Config
+from gateway.running import App
 from storage.sql import SqlStore
 from storage.store import Store
 

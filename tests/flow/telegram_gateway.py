@@ -14,13 +14,15 @@ from typing import Any, TypeVar
 
 from agent.model import Model, Reply, Request
 from agent.scripted import Rule
-from gateway.app import App, bootstrap
+from gateway.app import bootstrap
 from gateway.config import Config
+from gateway.running import App
 from storage.entries import Json
 from storage.sql import SqlStore
 from storage.store import Transaction
 from tests.stand_ins.model import ModelServer, Received
 from tests.stand_ins.telegram import TelegramServer
+from tests.stand_ins.telegram_world import words
 
 T = TypeVar("T")
 
@@ -90,13 +92,13 @@ class TelegramGateway:
         """The newest of the bot's messages with this text in it, once there are so many."""
 
         def found() -> list[Json]:
-            shown = [one for one in self.telegram.messages(chat) if text in one["text"]]
+            shown = [one for one in self.telegram.messages(chat) if text in words(one)]
             return shown if len(shown) >= count else []
 
         try:
             return (await self.telegram.wait_for(found, PATIENCE))[-1]
         except TimeoutError:
-            shown = [one["text"][:300] for one in self.telegram.messages(chat)]
+            shown = [words(one)[:300] for one in self.telegram.messages(chat)]
             raise TimeoutError(f"{text!r} was not said in {chat}; what was: {shown}") from None
 
     async def told(self, count: int = 1) -> str:
@@ -106,7 +108,7 @@ class TelegramGateway:
         return str(answers[count - 1].get("text", ""))
 
     def texts(self, chat: int = OWNER) -> list[str]:
-        return [one["text"] for one in self.telegram.messages(chat)]
+        return [words(one) for one in self.telegram.messages(chat)]
 
     # What happened
 
