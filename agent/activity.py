@@ -34,6 +34,8 @@ class Activity:
     """The tool, or "model", that runs now."""
     calls: int = 0
     """Model calls that came back."""
+    failures: list[str] = field(default_factory=list)
+    """Of model calls, that were tried again after."""
     files: dict[str, str] = field(default_factory=dict)
     """Path → "read" or "wrote"."""
     _beat: float = 0.0
@@ -96,7 +98,7 @@ class Activity:
             watcher.cancel()
 
     async def _watch(self, cap: float, stall: float) -> None:
-        began = self.clock()
+        seen = began = self.clock()
         limits = [limit for limit in (cap, stall) if limit > 0]
         if not limits:
             return
@@ -104,7 +106,8 @@ class Activity:
             await asyncio.sleep(min(1.0, min(limits) / 4))
             if self.paused:
                 self._live()
-            now = self.clock()
+                began += self.clock() - seen
+            seen = now = self.clock()
             if cap > 0 and now - began >= cap:
                 return self._end(OutOfTime())
             if stall > 0 and now - self._beat >= stall:

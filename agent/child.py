@@ -90,6 +90,11 @@ class Child:
         """How often it was sent back."""
         return sum(bool(entry.body.get("correction")) for entry in self.journal.path)
 
+    def was_only_handed(self) -> bool:
+        """Its history has calls that it was handed, and no reply of its own."""
+        replies = [e.body for e in self.journal.path if e.body.get("role") == "assistant"]
+        return bool(replies) and all(body.get("handed") for body in replies)
+
     def raw_tail(self, limit: int = 4_000) -> str:
         """End of what the child's tools gave back."""
         outputs = [

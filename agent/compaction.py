@@ -70,17 +70,20 @@ def due(
     return cut(path, recent_tokens(window, threshold, keep_recent_tokens)) is not None
 
 
-def cut(path: Sequence[Entry], keep_recent_tokens: int) -> Cut | None:
+def cut(
+    path: Sequence[Entry], keep_recent_tokens: int, *, past_waiting: bool = False
+) -> Cut | None:
     """Where to cut so that at most so many tokens are kept; more where the last place at which a
     cut is possible leaves more. None where nothing would be gained.
 
     The cut is before a message of a person or of the model, never between a call and what belongs
     to it: its results, late ones too, and records that it waits. From a call that still waits for
-    a person everything is kept. A person's message is preferred, unless it comes so late that less
-    than half would be kept of what could be.
+    a person everything is kept, but with `past_waiting`: its result is then told as a late one. A
+    person's message is preferred, unless it comes so late that less than half would be kept of what
+    could be.
     """
     visible = from_first_kept(path)
-    place = _place(visible, keep_recent_tokens)
+    place = _place(visible, _places(visible, past_waiting), keep_recent_tokens)
     if place is None:
         return None
     return Cut(
@@ -104,10 +107,9 @@ def _limit(window: int | None, threshold: float) -> float:
     return threshold * (window or DEFAULT_WINDOW)
 
 
-def _place(visible: Sequence[Entry], keep: int) -> int | None:
-    """Index of the first entry to keep."""
+def _place(visible: Sequence[Entry], places: Sequence[int], keep: int) -> int | None:
+    """Index of the first entry to keep, one of `places`."""
     kept = list(accumulate(map(_tokens, reversed(visible))))[::-1]
-    places = _places(visible)
     if not places or kept[0] <= keep:
         return None
     fitting = [at for at in places if kept[at] <= keep]
@@ -118,10 +120,10 @@ def _place(visible: Sequence[Entry], keep: int) -> int | None:
     return turn if 2 * kept[turn] >= kept[first] else first
 
 
-def _places(visible: Sequence[Entry]) -> list[int]:
+def _places(visible: Sequence[Entry], past_waiting: bool) -> list[int]:
     """Indices before which a cut is possible, with something said above it."""
     places: list[int] = []
-    reach = _reach(visible)
+    reach = _reach(visible, past_waiting)
     bound, said = -1, False
     for at, entry in enumerate(visible):
         if said and at > bound and (_begins_turn(entry) or _is_from(entry, "assistant")):
@@ -131,9 +133,10 @@ def _places(visible: Sequence[Entry]) -> list[int]:
     return places
 
 
-def _reach(visible: Sequence[Entry]) -> list[int]:
+def _reach(visible: Sequence[Entry], past_waiting: bool) -> list[int]:
     """For each entry the index of the last one that belongs to it: for a call's entry the last
-    that tells of its calls, or the end of the path while one of them waits; else its own."""
+    that tells of its calls, or, unless `past_waiting`, the end of the path while one of them waits;
+    else its own."""
     reach = list(range(len(visible)))
     callers: dict[tuple[int | None, str], int] = {}
     waiting: dict[tuple[int, str], int] = {}
@@ -154,7 +157,7 @@ def _reach(visible: Sequence[Entry]) -> list[int]:
             waiting.pop((caller, id_), None)
         else:
             waiting[caller, id_] = caller
-    for caller in waiting.values():
+    for caller in () if past_waiting else waiting.values():
         reach[caller] = len(visible)
     return reach
 

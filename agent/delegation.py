@@ -40,8 +40,9 @@ from agent.delegation_events import (
 )
 from agent.delegation_human import choices, chosen_report
 from agent.overseer import Resolution
-from agent.report import Fault, Matched, Unmatched, envelope, match_report, parse_report
-from agent.table import Action, ActionKind, BranchTable, EscalationTier, extend
+from agent.report import Fault, Matched, Report, Unmatched, envelope, match_report, parse_report
+from agent.table import DEFAULT, Action, ActionKind, BranchTable, EscalationTier, extend
+from agent.table_form import REPORTS
 from agent.template import render
 from agent.verdict import Judgement, Verdict, feedback, verdict_json
 from storage.entries import Usage
@@ -86,15 +87,17 @@ def advance(state: State, event: Event) -> State:
     match event:
         case Reported():
             return _reported(state, event)
-        case Narrated(text):
-            return _narrated(state, text)
-        case Exhausted(limit):
-            return _exhausted(state, limit)
+        case Narrated(text, tail):
+            return _narrated(state, text, tail)
+        case Exhausted(limit, tail):
+            return _exhausted(state, limit, tail)
+        case TimedOut(seconds) | Stalled(seconds) if isinstance(state.step, RunJudge):
+            text = f"the judge gave no verdict within {seconds:g} s"
+            return _judged(state, Verdict.INCONCLUSIVE, text)
         case ModelFailed(error):
             return _model_failed(state, error)
-        case Extended(conditions, _):
-            assert state.table is not None
-            return _attempt_again(replace(state, table=extend(state.table, conditions)))
+        case Extended(conditions, reason):
+            return _extended(state, conditions, reason)
         case Resolved(resolution):
             return _resolved(state, resolution)
         case HumanRequested(request):
@@ -127,16 +130,15 @@ def _reported(state: State, event: Reported) -> State:
     report, tail = Fault(event.fault) if event.fault else parse_report(event.arguments), event.tail
     if isinstance(report, Fault):
         observed = _text(event.arguments) or report.text
-        return _unmatched(state, f"{report.text}.", observed, "", tail)
+        return _unmatched(state, Delta(report.text, observed, "", raw_tail=tail))
     found = match_report(state.table, report)
     match found:
         case Matched():
             return _matched(state, found, tail)
         case Unmatched(reason, deliberate):
             observed = report.observed_state or report.evidence
-            return _unmatched(
-                state, reason, observed, report.evidence, tail, correct=not deliberate
-            )
+            seen = Delta(reason, observed, report.evidence, raw_tail=tail)
+            return _unmatched(state, seen, report, correct=not deliberate)
         case _:
             assert_never(found)
 
@@ -176,66 +178,66 @@ def _matched(state: State, found: Matched, tail: str) -> State:
             assert_never(action.kind)
 
 
-def _narrated(state: State, text: str) -> State:
+def _narrated(state: State, text: str, tail: str) -> State:
     if state.table is None:
         return _complete(state, Finish("completed", text, "answered", resolved_by="worker"))
-    return _unmatched(state, "the worker ended in text, without a report", text, text, "")
+    reason = "the worker ended in text, without a report"
+    return _unmatched(state, Delta(reason, text, text, raw_tail=tail))
 
 
 def _unmatched(
-    state: State, reason: str, observed: str, evidence: str, tail: str, *, correct: bool = True
+    state: State, seen: Delta, report: Report | None = None, *, correct: bool = True
 ) -> State:
     """One correction for each attempt, then the table's default with what was seen."""
     if correct and not state.corrected:
-        text = f"{reason} Call report_outcome again, correctly. This is the only correction."
+        wrong = seen.reason.removesuffix(".")
+        text = f"{wrong}. Call report_outcome again, correctly. This is the only correction."
         return _send_back(replace(state, corrected=True), text)
-    return _default(state, reason, observed, evidence, tail)
+    return _default(state, seen, report)
 
 
-def _default(state: State, reason: str, observed: str, evidence: str, tail: str) -> State:
+def _default(state: State, seen: Delta, report: Report | None) -> State:
+    """The table's default; `report` is what the worker reported, where that could be read."""
     assert state.table is not None
     action = state.table.default
-    fields = _fields(state, observed, evidence, None)
-    if action.kind in (ActionKind.REPORT, ActionKind.REPORT_WITH_EVIDENCE):
-        summary = render(action.format, fields) if action.format else observed or reason
-        step = Finish(
-            "completed",
-            summary,
-            "default",
-            resolved_by="worker",
-            branch="default",
-            evidence=evidence or observed,
-        )
-        return _complete(state, step)
-    delta = Delta(
-        reason=reason,
-        observed=observed,
-        evidence=evidence,
-        prompt=render(action.prompt, fields),
-        raw_tail=tail,
-        expand=action.kind is ActionKind.EXPAND,
+    fields = _fields(state, seen.observed, seen.evidence, None)
+    if action.kind not in REPORTS:
+        prompt, expand = render(action.prompt, fields), action.kind is ActionKind.EXPAND
+        return _escalate(state, action, replace(seen, prompt=prompt, expand=expand))
+    said = report or Report(DEFAULT, DEFAULT, seen.evidence, None, {}, seen.observed)
+    whole = action.kind is ActionKind.REPORT_WITH_EVIDENCE
+    step = Finish(
+        status="completed",
+        summary=render(action.format, fields) if action.format else seen.observed or seen.reason,
+        exit_reason="default",
+        resolved_by="worker",
+        branch=DEFAULT,
+        evidence=seen.evidence or seen.observed,
+        confidence=said.confidence,
+        envelope=envelope(said, seen.raw_tail) if whole else None,
+        warnings=said.warnings,
     )
-    return _escalate(state, action, delta)
+    return _complete(state, step)
 
 
 def _escalate(state: State, action: Action, delta: Delta) -> State:
-    seen = delta.branch or delta.reason
-    state = replace(
-        state, delta=delta, tried=(*state.tried, f"Attempt {state.attempt}: {_short(seen)}")
-    )
+    seen = ": ".join(filter(None, [delta.branch or delta.reason, delta.observed]))
+    done = f"Attempt {state.attempt}: {_short(seen)}"
+    state = replace(state, delta=delta, tried=(*state.tried, done))
     if action.tier is EscalationTier.HUMAN or state.cycles >= state.task.max_depth:
         return _ask(state, delta.prompt or _short(delta.reason))
     cycles = state.cycles + 1
     return replace(state, cycles=cycles, step=RunOverseer(cycles, delta))
 
 
-def _exhausted(state: State, limit: int) -> State:
+def _exhausted(state: State, limit: int, tail: str) -> State:
     reason = f"no result within {limit} model calls"
     match state.step:
         case RunOverseer():
             return _ask(state, f"The overseer came to {reason}.")
         case _ if state.table is not None:
-            return _unmatched(state, f"the worker came to {reason}", reason, "", "", correct=False)
+            seen = Delta(f"the worker came to {reason}", reason, "", raw_tail=tail)
+            return _default(state, seen, None)
         case _:
             return _finish(state, "failed", f"Stopped: {reason}.", "max_iterations")
 
@@ -251,6 +253,13 @@ def _attempt_again(state: State) -> State:
     return replace(
         state, attempt=attempt, corrected=False, told=(), options=(), step=RunWorker(attempt)
     )
+
+
+def _extended(state: State, conditions: Any, reason: str) -> State:
+    assert state.table is not None
+    done = f"Overseer {state.cycles}: extended the table. {_short(reason)}".strip()
+    table = extend(state.table, conditions)
+    return _attempt_again(replace(state, table=table, tried=(*state.tried, done)))
 
 
 def _resolved(state: State, resolution: Resolution) -> State:

@@ -73,6 +73,8 @@ class Narrated:
     """The worker ended in text."""
 
     text: str
+    tail: str = ""
+    """End of the worker's raw tool output."""
     kind: Literal["narrated"] = "narrated"
 
 
@@ -81,6 +83,8 @@ class Exhausted:
     """The worker or overseer reached its iteration limit."""
 
     limit: int
+    tail: str = ""
+    """End of the worker's raw tool output."""
     kind: Literal["exhausted"] = "exhausted"
 
 

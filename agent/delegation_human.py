@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from agent.delegation_events import Delta, Finish
-from agent.table import SINGLE_BRANCH, Branch, BranchTable, Condition, report_branches
+from agent.report import Report, envelope
+from agent.table import (
+    SINGLE_BRANCH,
+    ActionKind,
+    Branch,
+    BranchTable,
+    Condition,
+    report_branches,
+)
 from agent.template import render
 from storage.questions import Choice
 
@@ -50,6 +58,8 @@ def chosen_report(
         "branch": branch.name,
         "condition": condition.description,
     }
+    seen = Report(condition.description, branch.name, delta.evidence, None, {}, delta.observed)
+    whole = branch.action.kind is ActionKind.REPORT_WITH_EVIDENCE
     chosen = f"{name} decided: {branch.name} ({condition.description})."
     report = render(branch.action.format, fields) if branch.action.format else delta.observed
     return Finish(
@@ -60,4 +70,5 @@ def chosen_report(
         condition=condition.description,
         branch=branch.name,
         evidence=delta.evidence or None,
+        envelope=envelope(seen, delta.raw_tail) if whole else None,
     )

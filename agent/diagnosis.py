@@ -17,6 +17,8 @@ from storage.delegations import Delegation
 
 log = logging.getLogger(__name__)
 
+MOST_FAILURES = 20
+
 
 async def write_diagnosis(
     folder: str, delegation: Delegation, state: State, spec: ModelSpec, activity: Activity
@@ -37,6 +39,7 @@ async def write_diagnosis(
         "key": "configured" if spec.api_key else "not configured; the environment's, if any",
         "toolsets": list(state.task.toolsets),
         "branch_table": state.table is not None,
+        "failures": activity.failures[-MOST_FAILURES:],
         "hint": "check that the model can be reached and the key is right: bough doctor",
     }
     try:

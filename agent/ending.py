@@ -21,7 +21,7 @@ def finish_delegation(tx: Transaction, row: Delegation, state: State, finish: Fi
     """Note the end of a delegation; its result. What it delegated and did not wait for ends too."""
     for child in unfinished_below(tx, row):
         interrupt(tx, child)
-    files = files_touched(tx, row.journal)
+    files = files_of_branch(tx, row)
     result = finished_result(state, finish, spent_by_tier(tx, row), files)
     tx.delegations.update(row.id, state=finish.status, result=json.dumps(result))
     return result
@@ -48,6 +48,16 @@ def spent_by_tier(tx: Transaction, row: Delegation) -> dict[str, Usage]:
             for tier, usage in spent_by_tier(tx, child).items():
                 spent[tier] = spent.get(tier, Usage()) + usage
     return spent
+
+
+def files_of_branch(tx: Transaction, row: Delegation) -> dict[str, str]:
+    """Path → "read" or "wrote", of a delegation with whatever it delegated in turn."""
+    files = files_touched(tx, row.journal)
+    for run in tx.tree.children(row.journal):
+        for child in tx.delegations.recent(run.id, limit=MOST_CHILDREN):
+            below = files_of_branch(tx, child)
+            files |= {path: what for path, what in below.items() if files.get(path) != "wrote"}
+    return files
 
 
 def awaited(state: State) -> int | None:

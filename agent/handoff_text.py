@@ -25,13 +25,15 @@ FRAME = "\n\n".join([_INTRODUCTION, _FILES, _PROBES, _DEAD_ENDS, _CUTS, _COMMAND
 """Everything that the texts of a handoff say beside its items, at the most."""
 
 
-def first_message(hydrated: Hydrated) -> str:
-    """The block for the child's first message, without the commands; "" where there is nothing."""
+def first_message(hydrated: Hydrated, *, commands: bool = False) -> str:
+    """The block for the child's first message, with the commands only where they are asked for;
+    "" where there is nothing."""
     blocks = [
         _section(_FILES, [file_text(file) for file in hydrated.files]),
         _section(_PROBES, [probe_text(probe) for probe in hydrated.probes]),
         _section(_DEAD_ENDS, [item_text(text) for text in hydrated.dead_ends]),
         _section(_CUTS, [item_text(text) for text in hydrated.cuts]),
+        commands_block(hydrated) if commands else "",
     ]
     given = [block for block in blocks if block]
     return "\n\n".join([_INTRODUCTION, *given]) if given else ""

@@ -19,6 +19,7 @@ from agent.model import (
     Request,
     ToolCall,
 )
+from agent.off_loop import off_loop
 from agent.tail import (
     CallModel,
     Ended,
@@ -170,9 +171,10 @@ class Loop:
     async def _call_model(self, path: tuple[Entry, ...]) -> None:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
+        told = await off_loop(len(path), lambda: context(path, agent.spec.model))
         request = Request(
             spec=agent.spec,
-            messages=[message("system", agent.system), *context(path, agent.spec.model)],
+            messages=[message("system", agent.system), *told],
             tools=[*schemas(agent.tools), *offered],
             purpose=Purpose(self.address, self.person),
         )

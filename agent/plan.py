@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.delegation_events import Task
 from agent.errors import ToolError
 from agent.handoff import Hydrated
-from agent.models import Models
+from agent.models import RANKS, Models
+from agent.plain import quote
 from agent.table import BranchTable, TableError, parse_table
 from agent.tools.registry import NOTHING_DONE, validate
 from storage.entries import Json
@@ -164,7 +165,7 @@ class Planner:
     async def _task(self, given: TaskArguments, session: int) -> Task:
         goal = (given.goal or "").strip()
         if not goal:
-            raise ToolError("goal: say what is to be done")
+            raise ToolError("goal: say what is to be done, here or in each of several tasks")
         warnings: list[str] = []
         table = self._table(given.branch_table)
         warnings += table.warnings if table is not None else ()
@@ -204,24 +205,36 @@ class Planner:
 
     def _worker(self, name: str | None) -> str:
         """A tier of the caller's rank or lower: a child never climbs, only the runtime does."""
-        spec = self.models.find(name or "worker")
+        if name is None:
+            return "worker"
+        spec = self.models.find(name)
         if spec is None:
             known = ", ".join(self.models.names())
-            raise ToolError(f"model: {name!r} is not configured; known are {known}")
-        if name is not None and self.models.rank(spec) > self.caller.rank:
-            raise ToolError(f"model: {name!r} is above your own tier; ask for yours or lower")
-        return name or "worker"
+            raise ToolError(f"model: {quote(name, 200)} is not configured; known are {known}")
+        # Several entries may have one model string: the highest that may be asked for is meant.
+        meant = (spec, *(same for same in self.models.specs() if same.model == name))
+        for one in meant:
+            if self.models.rank(one) <= self.caller.rank:
+                return one.name
+        raise ToolError(f"model: {quote(name, 200)} is above your own tier; ask for yours or lower")
 
     def _overseer(self, table: BranchTable | None, warnings: list[str]) -> str:
+        """The model that a table or the configuration names. A table may climb no higher than its
+        author stands, or than the runtime climbs by itself."""
         asked = table.escalation_model if table is not None else None
         name = asked or self.limits.escalation_model
         if name is None:
             return "overseer"
-        if self.models.find(name) is None:
-            text = f"escalation_model {name!r} is not configured; the overseer tier is used"
-            warnings.append(text)
-            return "overseer"
-        return name
+        spec = self.models.find(name)
+        highest = max(self.caller.rank, RANKS["overseer"])
+        if spec is None:
+            wrong = "is not configured"
+        elif asked and self.models.rank(spec) > highest:
+            wrong = "is above your own tier"
+        else:
+            return name
+        warnings.append(f"escalation_model {quote(name, 200)} {wrong}; the overseer tier is used")
+        return "overseer"
 
     def _escalation_depth(self, table: BranchTable | None) -> int:
         if table is None or table.max_escalation_depth is None:
@@ -235,8 +248,8 @@ class Planner:
         unknown = [name for name in asked if name not in BLOCKED_TOOLSETS | KNOWN_TOOLSETS]
         if unknown:
             known = ", ".join(sorted(KNOWN_TOOLSETS))
-            raise ToolError(f"toolsets: {unknown[0]!r} is not one; known are {known}")
-        for name in asked:
+            raise ToolError(f"toolsets: {quote(unknown[0])} is not one; known are {known}")
+        for name in dict.fromkeys(asked):
             if name in BLOCKED_TOOLSETS:
                 warnings.append(f"toolset {name!r} is never given to children")
             elif name not in self.caller.toolsets:

@@ -27,7 +27,7 @@ def finished_result(
         evidence=_bounded(finish.evidence) if finish.evidence else None,
         confidence=finish.confidence,
         resolved_by=finish.resolved_by,
-        verdict=finish.verdict,
+        verdict=_verdict(finish.verdict),
         exit_reason=finish.exit_reason,
         usage=_usage(spent),
         files=dict(files),
@@ -90,6 +90,11 @@ def _numbers(usage: Usage) -> Json:
         "calls": usage.calls,
         "cost": usage.cost,
     }
+
+
+def _verdict(said: Json | None) -> Json | None:
+    """The judge saw all of the output; the parent gets as much of it as of the summary."""
+    return said and said | {"output": _bounded(said["output"])}
 
 
 def _bounded(text: str) -> str:

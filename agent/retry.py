@@ -4,7 +4,9 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -14,6 +16,19 @@ logger = logging.getLogger(__name__)
 
 LONGEST_WAIT = 60.0
 """Seconds. A provider that asks for more is not waited for: a person is at the other end."""
+
+
+_heard: ContextVar[list[str] | None] = ContextVar("failures that are tried again", default=None)
+
+
+@contextmanager
+def failures_noted(failures: list[str]) -> Iterator[None]:
+    """Inside, every failure of a call is noted in the list: who is out of time may say why."""
+    token = _heard.set(failures)
+    try:
+        yield
+    finally:
+        _heard.reset(token)
 
 
 class Retrying:
@@ -49,6 +64,8 @@ class Retrying:
                 return await self._model.complete(request)
             except ModelError as error:
                 failure = error
+            if (heard := _heard.get()) is not None:
+                heard.append(str(failure))
             if failure.kind not in RETRIED or attempt == self._attempts - 1:
                 break
             if failure.retry_after is not None and failure.retry_after > LONGEST_WAIT:

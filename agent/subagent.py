@@ -39,11 +39,12 @@ from agent.human import People, ask_person, decision
 from agent.interruption import asked_question, asked_questions
 from agent.journal import Journal
 from agent.loop import Agent
-from agent.model import Model, ModelError, ModelSpec, Purpose
+from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Purpose
 from agent.models import Models
 from agent.overseer_run import OVERSEER_TOOLS, run_overseer
 from agent.prompts import OVERSEER, overseer_brief, worker_system, worker_task
 from agent.result import launched_result, waiting_result
+from agent.retry import failures_noted
 from agent.slots import Slots
 from agent.tools.registry import Tools
 from agent.transcript import tool_calls_text, worker_paths
@@ -232,7 +233,8 @@ class Subagents:
         """Run whoever is next, for as long as it may live."""
         try:
             async with activity.watched(self.life.cap, self.life.stall):
-                return await self._run_agent(delegation, state, activity)
+                with failures_noted(activity.failures):
+                    return await self._run_agent(delegation, state, activity)
         except ModelError as error:
             return ModelFailed(str(error))
         except Stopped:
@@ -252,8 +254,7 @@ class Subagents:
     ) -> Event | Held:
         match state.step:
             case RunWorker(attempt, told):
-                worker = await self._worker(delegation, state, attempt, activity)
-                event = await run_worker(worker, told)
+                event = await self._run_worker(delegation, state, attempt, told, activity)
                 return event if event is not None else await self._nested_hold(delegation)
             case RunOverseer(cycle, delta):
                 agent = Agent(
@@ -275,8 +276,38 @@ class Subagents:
             case _:
                 raise AssertionError(state.step)
 
+    async def _run_worker(
+        self,
+        delegation: Delegation,
+        state: State,
+        attempt: int,
+        told: Sequence[str],
+        activity: Activity,
+    ) -> Event | None:
+        """Handed commands stand in the worker's history as calls. Some providers refuse calls of
+        tools that are not offered; for those a new worker gets them as text."""
+        title = f"worker {attempt}"
+        as_text = f"{title}, commands as text"
+        runs = await self.store.read(lambda tx: tx.tree.children(delegation.journal))
+        if all(run.title != as_text for run in runs):
+            worker = await self._worker(delegation, state, title, activity)
+            try:
+                return await run_worker(worker, told)
+            except ModelError as error:
+                if error.kind is not ModelErrorKind.BAD_REQUEST or not worker.was_only_handed():
+                    raise
+                log.warning("delegation %s: %s; handed commands as text", delegation.id, error)
+        worker = await self._worker(delegation, state, as_text, activity, commands_as_text=True)
+        return await run_worker(worker, told)
+
     async def _worker(
-        self, delegation: Delegation, state: State, attempt: int, activity: Activity
+        self,
+        delegation: Delegation,
+        state: State,
+        title: str,
+        activity: Activity,
+        *,
+        commands_as_text: bool = False,
     ) -> Child:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
@@ -290,9 +321,8 @@ class Subagents:
             final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
             waits_for_all=True,
         )
-        task, handed = worker_task(state), state.task.handed
-        done = history(handed) if handed is not None else ()
-        title = f"worker {attempt}"
+        task, handed = worker_task(state, commands_as_text), state.task.handed
+        done = history(handed) if handed is not None and not commands_as_text else ()
         return await Child.resume(
             self.store, self.model, delegation, agent, title, task, activity, done
         )
@@ -304,9 +334,6 @@ class Subagents:
         spec = self.models.tier("judge")
         await activity.may_go_on()
         activity.beat("judge")
-        await self.store.run(
-            lambda tx: tx.delegations.update(delegation.id, tier="judge", model=spec.model)
-        )
         judgement = await judge(
             self.judge_model,
             spec,

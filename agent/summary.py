@@ -6,13 +6,14 @@ name of who said it, so that none can pass for another's. What is too long for o
 parts, each of which brings the summary of those before up to date; nothing is left out unsaid.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agent.compaction import DEFAULT_WINDOW, Cut, has_messages, newest_compaction
 from agent.fence import UNTRUSTED, fence
 from agent.measure import head, size
 from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
+from agent.off_loop import off_loop
 from agent.plain import quote
 from agent.summary_files import FileList, with_files, without_files
 from agent.summary_parts import blocks_of, parts_of
@@ -66,8 +67,6 @@ class Summary:
     """read_files (those that were only read) and modified_files: paths, the last touched last,
     with those of former summaries."""
     usage: Usage
-    by_model: Mapping[str, Usage] = field(default_factory=dict)
-    """The same by the model that answered."""
 
 
 async def summarise(
@@ -86,7 +85,7 @@ async def summarise(
     former = without_files(cut.previous) if cut.previous is not None else ""
     text = await writer.write(cut.summarised, former)
     above = () if cut.previous is None else (cut.previous,)
-    return writer.summary(text, FileList.of((*above, *cut.summarised)))
+    return await writer.summary(text, (*above, *cut.summarised))
 
 
 async def summarise_branch(
@@ -107,7 +106,7 @@ async def summarise_branch(
         raise ValueError("nothing was said on this branch")
     writer = _Writer(model, spec, purpose, BRANCH_SYSTEM, BRANCH_WORDS, words)
     text = await writer.write(_visible(entries))
-    return writer.summary(text, FileList.of(entries))
+    return await writer.summary(text, entries)
 
 
 def compaction_draft(cut: Cut, summary: Summary) -> Draft:
@@ -138,7 +137,7 @@ def _visible(entries: Sequence[Entry]) -> list[Entry]:
 
 @dataclass(slots=True)
 class _Writer:
-    """Has one summary written, and keeps the bill."""
+    """Has one summary written, and counts what it takes."""
 
     model: Model
     spec: ModelSpec
@@ -146,7 +145,7 @@ class _Writer:
     system: str
     most_words: int
     wishes: str
-    by_model: dict[str, Usage] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
 
     def __post_init__(self) -> None:
         words = min(self.most_words, max(40, self._window * 3 // 40))
@@ -164,7 +163,8 @@ class _Writer:
 
     async def write(self, entries: Sequence[Entry], former: str = "") -> str:
         """The summary of these entries, `former` brought up to date with them."""
-        parts, left_out = parts_of(blocks_of(entries), self._part_limit())
+        limit = self._part_limit()
+        parts, left_out = await off_loop(len(entries), lambda: parts_of(blocks_of(entries), limit))
         text = _bounded(former, self._summary_limit)
         for number, part in enumerate(parts, start=1):
             note = _PART.format(number=number, count=len(parts)) if len(parts) > 1 else ""
@@ -173,10 +173,11 @@ class _Writer:
             text += f"\n\n[Too long to be read whole: {left_out:,} characters are left out here.]"
         return text
 
-    def summary(self, text: str, files: FileList) -> Summary:
-        usage = sum(self.by_model.values(), Usage())
+    async def summary(self, text: str, entries: Sequence[Entry]) -> Summary:
+        """The text with the files that these entries tell of."""
+        files = await off_loop(len(entries), lambda: FileList.of(entries))
         shown = with_files(text, files, self._summary_limit // 2)
-        return Summary(shown, files.details(), usage, self.by_model)
+        return Summary(shown, files.details(), self.usage)
 
     def _part_limit(self) -> int:
         """Bytes of conversation in one request. A quarter of the window is left for the answer,
@@ -195,8 +196,7 @@ class _Writer:
         text = "\n\n".join(filter(None, given))
         messages = [message("system", self.system), message("user", text)]
         reply = await self.model.complete(Request(self.spec, messages, (), self.purpose))
-        answered = reply.model or self.spec.model
-        self.by_model[answered] = self.by_model.get(answered, Usage()) + reply.usage
+        self.usage += reply.usage
         return _bounded(_text_of(reply), self._summary_limit)
 
 

@@ -78,7 +78,7 @@ def rounds(path: Sequence[Entry]) -> int:
         match entry.body["role"]:
             case "assistant":
                 count, caller = count + (not entry.body.get("handed")), entry
-            case "tool" if caller is not None and _answers(entry, caller):
+            case "tool" if caller is not None and _goes_on(entry, caller):
                 pass
             case _:
                 count = 0
@@ -118,6 +118,11 @@ def _last_turn_of_speech(path: Sequence[Entry]) -> tuple[Entry | None, list[Entr
 
 def _answers(entry: Entry, caller: Entry) -> bool:
     return entry.body["role"] == "tool" and entry.body.get("call_entry") == caller.id
+
+
+def _goes_on(entry: Entry, caller: Entry) -> bool:
+    """It is what came of a call, and not what whoever runs the agent has to say about it."""
+    return _answers(entry, caller) and not entry.body.get("correction")
 
 
 def _suspends(entry: Entry, caller: Entry) -> bool:

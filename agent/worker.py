@@ -30,9 +30,9 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
             except ToolError as error:
                 return Reported({}, worker.raw_tail(), str(error))
         case Answered(entry):
-            return Narrated(str(entry.body["content"]))
+            return Narrated(str(entry.body["content"]), worker.raw_tail())
         case OutOfIterations(limit):
-            return Exhausted(limit)
+            return Exhausted(limit, worker.raw_tail())
         case Asleep():
             return None
 

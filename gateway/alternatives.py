@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain
 
 from adapters.base import CommandSpec
+from gateway.branches import children, inherited_strands
 from gateway.desk import NOT_YOURS, Asked, Command, Desk, Work, answer
 from gateway.limits import no_room_below
 from gateway.menus import Item
@@ -36,7 +37,7 @@ def answer_items(tx: Transaction, turn: Turn, entry: Entry) -> list[Item]:
     """The buttons of an answer that was just stored. In a conversation without branches this is
     one look at the children of one entry."""
     if turn.aside:
-        subject = {"session": turn.journal.session}
+        subject = {"tree": turn.journal.session}
         return [Item("Go there", f"goto #{entry.number}", subject=subject)]
     above = newest_exchange(chain((entry,), reversed(turn.journal.path)))
     if turn.rows[-1].kind == "message":
@@ -77,8 +78,8 @@ def arrows(tx: Transaction, session: int, entries: Iterable[Entry]) -> list[Item
 
 def _alternatives(tx: Transaction, session: int, entry: Entry) -> list[Entry]:
     """An entry with what stands beside it, oldest first; nothing where it is no alternative."""
-    children = tx.tree.child_entries(session, entry.parent)
-    found = [child for child in children if _is_alternative(child)]
+    below = children(tx, session, entry.parent)
+    found = [child for child in below if _is_alternative(child)]
     return found if any(child.id == entry.id for child in found) else []
 
 
@@ -132,7 +133,8 @@ def is_on_path(tx: Transaction, entry: Entry, leaf: int | None) -> bool:
 def end_below(tx: Transaction, session: int, entry: Entry) -> int:
     """The newest end of the branches that an entry is on."""
     here = tx.tree.route(entry.id)[-1]
-    branches = spoken(tx.tree.strands(session), keep=[here.strand])
+    strands = [*inherited_strands(tx, session), *tx.tree.strands(session)]
+    branches = spoken(strands, keep=[here.strand])
     return newest_tip(branches, here.strand, here.last_depth) or entry.id
 
 
@@ -249,12 +251,14 @@ ALTERNATIVES = (
     Command(
         CommandSpec(SIBLING, "go to what stands beside an answer", "number"),
         _sibling,
+        moves=True,
         hidden=True,
     ),
     Command(CommandSpec(READ, "an answer to its end", "number"), _read, hidden=True),
     Command(
         CommandSpec(REASK, "ask a message again at another place", "number"),
         _reask,
+        moves=True,
         hidden=True,
     ),
 )

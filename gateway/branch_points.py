@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
-from gateway.branches import said_strands
+from gateway.branches import children, inherited_strands, said_strands
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item
@@ -54,7 +54,7 @@ def branch_list(
     tx: Transaction, asked: Asked, session: int, page: int
 ) -> tuple[str, tuple[Item, ...]]:
     """The branches of a session, those of the newest branch point first; pages count from 1."""
-    strands = said_strands(tx, session)
+    strands = [*inherited_strands(tx, session), *said_strands(tx, session)]
     found = forks(strands)
     branches = [_Branch(fork, place) for fork in found for place in range(fork.branches)]
     if not branches:
@@ -91,8 +91,8 @@ def _by_fork(
     while at < len(shown):
         fork = shown[at].fork
         places = [branch.place for branch in shown if branch.fork is fork]
-        children = _children(tx, known, fork)
-        yield _head(tx, fork), [_row(tx, known, children[place]) for place in places]
+        begins = _begins(tx, known, fork)
+        yield _head(tx, fork), [_row(tx, known, begins[place]) for place in places]
         at += len(places)
 
 
@@ -102,12 +102,12 @@ def _head(tx: Transaction, fork: Fork) -> str:
     return f"\nAfter {spot(tx.tree.entry(fork.entry), _HEAD_WORDS)}"
 
 
-def _children(tx: Transaction, known: _Session, fork: Fork) -> list[Entry]:
+def _begins(tx: Transaction, known: _Session, fork: Fork) -> list[Entry]:
     """The first entries of a fork's branches, newest first."""
     begins = {strand.first for strand in fork.strands}
-    children = tx.tree.child_entries(known.id, fork.entry)
-    goes_on = children[:1] if fork.goes_on else []
-    return [child for child in reversed(children) if child.id in begins or child in goes_on]
+    below = children(tx, known.id, fork.entry)
+    goes_on = below[:1] if fork.goes_on else []
+    return [child for child in reversed(below) if child.id in begins or child in goes_on]
 
 
 def _row(tx: Transaction, known: _Session, child: Entry) -> _Row:

@@ -6,6 +6,7 @@ from gateway.signposts import SAID
 from storage.entries import Entry, Strand
 from storage.outline import SILENT
 from storage.store import Transaction
+from storage.tree import fork_point, is_on, sort_of
 
 
 def said_strands(tx: Transaction, session: int) -> list[Strand]:
@@ -26,6 +27,41 @@ def said_strands(tx: Transaction, session: int) -> list[Strand]:
             before = hung.get(strand.above, (-1, -1))
             hung[strand.above] = max(before, (strand.depth - 1, strand.parent))
     return found[::-1]
+
+
+def inherited_strands(tx: Transaction, session: int) -> list[Strand]:
+    """What a fork begins with, as strands that end where it begins; none in any other session."""
+    found: list[Strand] = []
+    for part in tx.tree.route(fork_point(tx.tree.session(session))):
+        first, last = tx.tree.entry(part.strand), tx.tree.entry(part.last)
+        found.append(
+            Strand(
+                first.id,
+                part.session,
+                part.parent,
+                found[-1].first if found else None,
+                first.number,
+                first.depth,
+                last.id,
+                last.number,
+                last.depth,
+                sort_of(first.kind, first.body),
+                sort_of(last.kind, last.body),
+            )
+        )
+    return found
+
+
+def children(tx: Transaction, session: int, entry: int | None) -> list[Entry]:
+    """What stands right below an entry, oldest first; in a fork, of what it begins with too."""
+    begins = tx.tree.route(fork_point(tx.tree.session(session)))
+    inherited = [
+        child
+        for upper in dict.fromkeys(part.session for part in begins)
+        for child in tx.tree.child_entries(upper, entry)
+        if is_on(begins, tx.tree.route(child.id)[-1].strand, child.depth)
+    ]
+    return [*inherited, *tx.tree.child_entries(session, entry)]
 
 
 def _last_word(tx: Transaction, strand: Strand, hung: tuple[int, int] | None) -> Entry | None:

@@ -6,7 +6,6 @@ is once, after a crash too.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
 from adapters.base import CommandSpec
 from agent.markup import escape
@@ -17,7 +16,7 @@ from gateway.compact import COMPACTION
 from gateway.comparison import COMPARISON
 from gateway.control import control_question
 from gateway.conversations import CONVERSATIONS
-from gateway.desk import NOT_YOURS, Asked, Command, Desk, Work, answer
+from gateway.desk import Asked, Command, Desk, Work, answer
 from gateway.exchange import EXCHANGE
 from gateway.fan import FANNING
 from gateway.finding import FINDING
@@ -28,6 +27,7 @@ from gateway.listing import NOTHING_DELEGATED, agents_text, family, panel_text, 
 from gateway.navigation import NAVIGATION
 from gateway.opening import OPENING
 from gateway.retry import RETRYING
+from gateway.signposts import ANOTHER_SESSION, is_elsewhere
 from gateway.tree_view import TREE
 from gateway.usage import conversation_usage, whole_usage
 from storage.errors import LeafMoved
@@ -172,14 +172,11 @@ async def perform(
     if command is None:
         text = f"I do not know /{escape(name)}. /help lists what I know."
         return await carry_out(answer(desk, asked, text))
+    if is_elsewhere(asked):
+        return await carry_out(answer(desk, asked, ANOTHER_SESSION))
     session = asked.session
     try:
         async with asked.held:
-            if command.moves and session is not None:
-                if not desk.turns.may_cut(session, asked.who, private=asked.message.private):
-                    return await carry_out(answer(desk, asked, NOT_YOURS))
-                leaf = await asked.held.enter_async_context(desk.turns.still(session))
-                asked = replace(asked, leaf=leaf)
             await carry_out(await command.run(desk, asked))
         if session is not None:
             desk.turns.lanes.wake(session)  # it may have left a job there

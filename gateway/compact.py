@@ -1,12 +1,16 @@
 """/compact: the older part of a branch is summarised for the model now."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from adapters.base import CommandSpec
 from agent.compaction import context_tokens
+from agent.markup import escape
 from agent.model import ModelError, Purpose
+from agent.off_loop import off_loop
 from gateway.compacting import Compacting
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.menus import Item
 from gateway.turn import Turn
 from storage.boxes import Arrival
 from storage.entries import Entry
@@ -39,7 +43,8 @@ async def compact_job(desk: Desk, compacting: Compacting, turn: Turn) -> None:
     """What /compact began, in the session's lane."""
     purpose = Purpose(turn.address, turn.person)
     spec = desk.models.tier("parent")
-    before = context_tokens(turn.journal.path)
+    path = turn.journal.path
+    before = await off_loop(len(path), lambda: context_tokens(path))
 
     def done(tx: Transaction, entry: Entry) -> None:
         end(
@@ -56,17 +61,17 @@ async def compact_job(desk: Desk, compacting: Compacting, turn: Turn) -> None:
             turn.journal, spec, purpose, instructions=instructions, alongside=done
         )
     except ModelError as error:
-        text = f"⚠️ The summary failed: {error}. Nothing was changed."
+        text = f"⚠️ The summary failed: {escape(str(error))}. Nothing was changed."
         return await desk.store.run(lambda tx: end(desk, tx, turn, text))
     if entry is None:
         text = "There is nothing to compact: what is there is recent."
         await desk.store.run(lambda tx: end(desk, tx, turn, text))
 
 
-def end(desk: Desk, tx: Transaction, turn: Turn, text: str) -> None:
+def end(desk: Desk, tx: Transaction, turn: Turn, text: str, items: Sequence[Item] = ()) -> None:
     """Tell how a job ended, and finish it."""
     parcels = desk.composer.post(turn.address, text, reply_to=turn.reply_to)
-    desk.menus.send(tx, parcels, (), private=turn.private)
+    desk.menus.send(tx, parcels, items, private=turn.private)
     tx.inbox.finish(turn.row_ids)
 
 

@@ -240,6 +240,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         if name.startswith(PREFIX) and "__" in name and value:
             _put(data, name.removeprefix(PREFIX).lower().split("__"), _parse(value), name)
     if limit := environ.get(LIMIT_VARIABLE):
+        if not re.fullmatch(r"\s*[+-]?\d+\s*", limit):
+            raise ConfigError(f"{LIMIT_VARIABLE}: is not a whole number.")
         _put(data, ["delegation", "max_concurrent_children"], limit, LIMIT_VARIABLE)
     try:
         return Config.model_validate(data)

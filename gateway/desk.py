@@ -140,7 +140,8 @@ class Command:
     spec: CommandSpec
     run: Callable[[Desk, Asked], Awaitable[Work]]
     moves: bool = False
-    """Moves the leaf of the session: it is run while no turn is (see Turns.still)."""
+    """Moves the leaf of the session, which ends the turn that runs there: a button for it stays
+    while that is somebody else's."""
     hidden: bool = False
     """Only buttons give it: not in menus and in /help."""
 

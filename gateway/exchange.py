@@ -71,7 +71,7 @@ async def _import(desk: Desk, asked: Asked) -> Work:
     files = asked.message.files
     if len(files) != 1:
         count = "One file at a time." if files else "There is no file with that."
-        how = "Send a file with /import as its caption, or answer a message with a file by /import."
+        how = "Send a file together with /import, or answer a message that has one by /import."
         return answer(desk, asked, f"{count} {how}")
     try:
         imported = await _read(desk, asked, files[0])

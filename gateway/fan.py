@@ -107,10 +107,11 @@ class Fan:
     async def run(self, turn: Turn) -> None:
         """Run all arms, then tell; the leaf goes to the first that answered."""
         row = turn.rows[-1]
-        starts = await self.turns.store.run(partial(_starts, turn=turn))
+        ends = await self.turns.store.run(partial(_ends, turn=turn))
+        paths = await self.turns.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
         arms = [
             self._arm(turn, number, row.payload["models"], path)
-            for number, path in enumerate(starts, start=1)
+            for number, path in enumerate(paths, start=1)
         ]
         outcomes = await together(self._answer(turn, arm) for arm in arms)
         await self.turns.store.run(partial(self._end, turn=turn, outcomes=outcomes))
@@ -185,8 +186,8 @@ class Fan:
         return self.turns.composer.post(turn.address, text, entry=entry.id)
 
 
-def _starts(tx: Transaction, turn: Turn) -> list[tuple[Entry, ...]]:
-    """The paths of a fan's arms as far as they have come, begun where they are not."""
+def _ends(tx: Transaction, turn: Turn) -> list[int]:
+    """The last entries of a fan's arms as far as they have come, begun where they are not."""
     row, journal = turn.rows[-1], turn.journal
     session = journal.session
     assert row.entry is not None
@@ -197,14 +198,14 @@ def _starts(tx: Transaction, turn: Turn) -> list[tuple[Entry, ...]]:
         and child.body["record"] == FAN_RECORD
         and child.body["row"] == row.id
     }
-    paths = []
+    ends = []
     for arm, model in enumerate(row.payload["models"], start=1):
         first = begun.get(arm)
         if first is None:
             draft = Draft(Kind.RECORD, record(FAN_RECORD, row=row.id, arm=arm, model=model))
             first = tx.tree.append(session, draft, after=row.entry, epoch=journal.epoch, aside=True)
-        paths.append(tx.tree.context_path(end_below(tx, session, first)))
-    return paths
+        ends.append(end_below(tx, session, first))
+    return ends
 
 
 def _booking(turn: Turn, arm: _Arm) -> Callable[[Reply], Alongside]:
@@ -241,10 +242,12 @@ FANNING = (
             FAN, "2 to 5 answers to the last message side by side; they only read", "answers"
         ),
         _fan,
+        moves=True,
     ),
     Command(
         CommandSpec(PICK, "go on with one of several answers", "number"),
         _pick,
+        moves=True,
         hidden=True,
     ),
 )

@@ -1,7 +1,7 @@
 """/search: over all branches of the sessions that may be seen, with buttons that jump."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from adapters.base import CommandSpec
 from agent.markup import escape
@@ -119,6 +119,7 @@ def _page(tx: Transaction, asked: Asked, words: str, bounds: list[int]) -> _Page
     scope = _Scope.of(tx, asked)
     before = bounds[-1] if bounds else None
     hits: list[_Hit] = []
+    overview = cache(tx.directory.overview)  # costs the session's size
     for _ in range(_MOST_LOOKED_AT // _AT_ONCE):
         found = tx.search.find(words, scope.sessions, limit=_AT_ONCE, before=before)
         for entry in found:
@@ -127,7 +128,7 @@ def _page(tx: Transaction, asked: Asked, words: str, bounds: list[int]) -> _Page
                 continue
             if len(hits) == ON_A_PAGE:
                 return _Page(tuple(hits), more=True)
-            hits.append(_Hit(entry, tx.directory.overview(home)))
+            hits.append(_Hit(entry, overview(home)))
         if len(found) < _AT_ONCE:
             return _Page(tuple(hits), more=False)
         before = found[-1].id

@@ -1,7 +1,7 @@
 """/fork: a new session that starts with a path of this one. Nothing is copied."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from agent.markup import escape
@@ -58,9 +58,10 @@ async def _fork(desk: Desk, asked: Asked) -> Work:
 
 def _carry_out(tx: Transaction, desk: Desk, asked: Asked, session: int, fork: _Fork) -> None:
     end = fork.end
-    title = fork.title or _default_title(tx, session, end)
-    draft = SessionDraft(SessionKind.CHAT, title, parent_session=session, parent_entry=end.id)
+    draft = SessionDraft(SessionKind.CHAT, "", parent_session=session, parent_entry=end.id)
     made = tx.tree.create(draft).id
+    title = fork.title or _default_title(tx, session, made, end)
+    tx.tree.rename(made, title)
     tx.tree.move_leaf(made, end.id, after=None, by=asked.who, why="fork")
     tx.directory.join(made, asked.who)
     said = (
@@ -73,9 +74,11 @@ def _carry_out(tx: Transaction, desk: Desk, asked: Asked, session: int, fork: _F
     arrive(tx, desk, asked, made, said)
 
 
-def _default_title(tx: Transaction, session: int, end: Entry) -> str:
-    suffix = f", from #{end.number}"
-    return name_of(tx.directory.overview(session), LONGEST_TITLE - len(suffix)) + suffix
+def _default_title(tx: Transaction, session: int, made: int, end: Entry) -> str:
+    """Of the source's title; where it has none, of the first words that the fork has, too."""
+    suffix, title = f", from #{end.number}", tx.tree.session(session).title
+    named = replace(tx.directory.overview(made), session=session, title=title)
+    return name_of(named, LONGEST_TITLE - len(suffix)) + suffix
 
 
 def _plan(tx: Transaction, session: int, text: str) -> _Fork | str:

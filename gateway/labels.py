@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape
+from agent.markup import escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
 from gateway.signposts import (
@@ -30,7 +30,7 @@ SHOWN = 40
 PER_PAGE = 10
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_NUMBERED = re.compile(r"(.+?)\s+#?([0-9]{1,9})\Z", re.DOTALL)
+_NUMBERED = re.compile(r"(.*\S)\s+#?([0-9]{1,9})\Z", re.DOTALL)
 _QUOTED_NUMBERED = re.compile(r'(["“„”].*["“”])\s*#?([0-9]{1,9})\Z', re.DOTALL)
 
 
@@ -155,7 +155,7 @@ def _append(tx: Transaction, session: int, draft: Draft) -> None:
 
 
 def _shown(name: str) -> str:
-    return f"**{escape(bounded(name, SHOWN))}**"
+    return f"**{escape(one_line(name, SHOWN))}**"
 
 
 LABELS: Sequence[Command] = (

@@ -10,13 +10,15 @@ from dataclasses import asdict, dataclass
 
 from adapters.base import CommandSpec
 from agent.compaction import has_messages
+from agent.markup import escape
 from agent.model import Model, ModelError, Purpose
 from agent.summary import Summary, branch_summary_draft, summarise_branch
+from gateway.booked import Booked
 from gateway.compact import end
-from gateway.compacting import bill
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.limits import no_room_below
 from gateway.menus import Item
+from gateway.signposts import button
 from gateway.turn import Turn
 from storage.boxes import Arrival
 from storage.entries import Entry
@@ -27,6 +29,8 @@ from storage.tree import common
 SUMMARY = "summary"
 LEAVE = "leave"
 """Kinds of inbox rows: summarise what was left; summarise, then move."""
+NOTHING_LEFT = "No branch was left that could be summarised."
+WENT_ON = "The conversation went on meanwhile; nothing was moved."
 GLANCE = 20
 """Entries of a branch that are looked at to see whether a summary would say anything."""
 LEAVING = frozenset({"branch", "goto", "tip"})
@@ -55,8 +59,7 @@ def move(
         return _leave(tx, desk, asked, to, why=why, text=text, items=items)
     tx.tree.move_leaf(session, to, after=left, by=asked.who, why=why)
     if worth_it:
-        summarise_it = Item("Bring a summary along", SUMMARY, subject={"left": left})
-        items = [*items, summarise_it]
+        items = [*items, button(asked, "Bring a summary along", SUMMARY, left=left)]
     desk.say(tx, asked, text, items)
 
 
@@ -113,7 +116,7 @@ async def _summary(desk: Desk, asked: Asked) -> Work:
         left = asked.subject.get("left") or _left_last(tx, session)
         here = tx.tree.session(session).leaf
         if left is None or not has_messages(abandoned(tx, left, here)):
-            return desk.say(tx, asked, "No branch was left that could be summarised.")
+            return desk.say(tx, asked, NOTHING_LEFT)
         payload = {**asdict(asked.message), "left": left, "words": asked.argument}
         key = f"{SUMMARY}:{asked.row.id}"
         tx.inbox.receive(Arrival(key, SUMMARY, asked.address, payload, session))
@@ -144,7 +147,6 @@ class Leaving:
             return
 
         def done(tx: Transaction, entry: Entry) -> None:
-            self._book(tx, turn, summary)
             end(self.desk, tx, turn, f"The summary of what you left stands at #{entry.number}.")
 
         await journal.append(branch_summary_draft(summary, left), done)
@@ -152,7 +154,9 @@ class Leaving:
     async def leave(self, turn: Turn) -> None:
         """Write the summary of a branch, then leave it."""
         payload = turn.rows[0].payload
-        left, to = payload["left"], payload["to"]
+        left, to, path = payload["left"], payload["to"], turn.journal.path
+        if not path or path[-1].id != left:
+            return await self._end(turn, WENT_ON)
         summary = await self._summary(turn, left, to, "")
         if summary is None:
             return
@@ -162,37 +166,33 @@ class Leaving:
             tx.tree.move_leaf(session, to, after=left, by=turn.person, why=payload["why"])
             draft = branch_summary_draft(summary, left)
             tx.tree.append(session, draft, after=to, epoch=turn.journal.epoch)
-            self._book(tx, turn, summary)
             items = [Item(**item) for item in payload["items"]]
-            self._tell(tx, turn, payload["answer"], items)
+            end(self.desk, tx, turn, payload["answer"], items)
 
         try:
             await self.desk.store.run(work)
         except LeafMoved:
-            text = "The conversation went on meanwhile; nothing was moved."
-            await self.desk.store.run(lambda tx: self._tell(tx, turn, text, ()))
+            await self._end(turn, WENT_ON)
 
     async def _summary(self, turn: Turn, left: int, to: int | None, words: str) -> Summary | None:
-        """None where it failed; then people are told, and nothing was changed."""
+        """None where there is none; then people are told why, and nothing was changed."""
         entries = await self.desk.store.read(lambda tx: abandoned(tx, left, to))
+        if not has_messages(entries):  # somebody has gone back there since
+            await self._end(turn, NOTHING_LEFT)
+            return None
         purpose = Purpose(turn.address, turn.person)
         spec = self.desk.models.tier("parent")
+        booked = Booked(self.model, self.desk.store, turn.journal.session)
         try:
-            return await summarise_branch(self.model, spec, entries, words=words, purpose=purpose)
+            return await summarise_branch(booked, spec, entries, words=words, purpose=purpose)
         except ModelError as error:
-            text = f"⚠️ The summary failed: {error}. Nothing was changed; you are where you were."
-        await self.desk.store.run(lambda tx: self._tell(tx, turn, text, ()))
+            why = escape(str(error))
+        text = f"⚠️ The summary failed: {why}. Nothing was changed; you are where you were."
+        await self._end(turn, text)
         return None
 
-    def _book(self, tx: Transaction, turn: Turn, summary: Summary) -> None:
-        purpose = Purpose(turn.address, turn.person)
-        for line in bill(summary, turn.journal.session, purpose):
-            tx.ledger.add(line)
-
-    def _tell(self, tx: Transaction, turn: Turn, text: str, items: Sequence[Item]) -> None:
-        parcels = self.desk.composer.post(turn.address, text, reply_to=turn.reply_to)
-        self.desk.menus.send(tx, parcels, items, private=turn.private)
-        tx.inbox.finish(turn.row_ids)
+    async def _end(self, turn: Turn, text: str) -> None:
+        await self.desk.store.run(lambda tx: end(self.desk, tx, turn, text))
 
 
 SUMMARIES = (

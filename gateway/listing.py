@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from agent.activity import Activity
 from agent.markup import bounded, escape
@@ -50,7 +51,8 @@ def family(tx: Transaction, session: int) -> list[tuple[Delegation, int]]:
 
 
 def agents_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
-    """Task, state, tier, model, tokens, cost, files, current tool, age."""
+    """Task, state, tier, model, tokens, cost, files, current tool, age; where it delegated in turn,
+    what that comes to with its children."""
     if not rows:
         return NOTHING_DELEGATED
     return "\n\n".join(_blocks(rows, active, now))
@@ -72,7 +74,28 @@ def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
 
 
 def _blocks(rows: Family, active: Mapping[int, Activity], now: float) -> list[str]:
-    return [_lines(row, depth, active.get(row.id), now) for row, depth in rows]
+    blocks = []
+    for index, (row, depth) in enumerate(rows):
+        lines = [_lines(row, depth, active.get(row.id), now)]
+        if below := _below(rows, index):
+            lines.append(_sum([row, *below], active))
+        blocks.append("\n".join(lines))
+    return blocks
+
+
+def _below(rows: Family, index: int) -> list[Delegation]:
+    """What the delegation at this place delegated in turn, at any depth."""
+    top = rows[index][1]
+    return [row for row, _ in takewhile(lambda one: one[1] > top, rows[index + 1 :])]
+
+
+def _sum(branch: Sequence[Delegation], active: Mapping[int, Activity]) -> str:
+    """A delegation and all that was delegated below it."""
+    usage = sum((row.usage for row in branch), Usage())
+    files = {file for row in branch for file in _files(row, active.get(row.id))}
+    touched = [f"{len(files)} files"] if files else []
+    tokens = f"{usage.input + usage.output:,} tokens"
+    return f"with {len(branch) - 1} below: " + " · ".join([tokens, money(usage), *touched])
 
 
 def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -> str:

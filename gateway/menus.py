@@ -70,9 +70,11 @@ class Menus:
                 MenuButton(token, last.address, message, item.label, item.command, by, subject)
             )
 
-    def press(self, tx: Transaction, button: MenuButton, press: Press) -> str | None:
+    def press(
+        self, tx: Transaction, button: MenuButton, press: Press, *, busy: str = ""
+    ) -> str | None:
         """Use a message's buttons up; what the presser is told where the command is not to be
-        run, else None."""
+        run, else None. `busy`: why it cannot be run now, so that the buttons stay."""
         who = press.user.identity
         if not same_place(button.address, press):
             tx.directory.audit("forged press", who, {"token": press.token[:80]})
@@ -83,6 +85,8 @@ class Menus:
             return DENIED
         if tx.outbox.get(button.outbox).message_id is None and press.message_id:
             tx.outbox.sent(button.outbox, press.message_id)  # a crash kept it from being recorded
+        if busy and not button.used:
+            return busy
         # Another menu may stand in the message's place by now: its buttons are still to be used.
         if button.used or not tx.menus.use(button.outbox, f"{press.user.name}: {button.label}"):
             return f"Already done. {button.used}"

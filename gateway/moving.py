@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from gateway.alternatives import is_on_path
+from gateway.branches import children
 from gateway.desk import NOT_YOURS, NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.leaving import move
 from gateway.limits import no_room_below
@@ -17,7 +18,6 @@ from gateway.signposts import (
     SAID,
     button,
     fenced,
-    is_elsewhere,
     is_unanswered,
     last_of,
     mark,
@@ -27,10 +27,10 @@ from gateway.signposts import (
 )
 from storage.entries import Entry
 from storage.store import Transaction
+from storage.tree import fork_point
 
 REPHRASED_LIMIT = 1_000
 """Characters of a message that is shown to be written anew."""
-ANOTHER_SESSION = "This button is from another conversation than the one that goes on here now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,21 @@ def moving(spec: CommandSpec, plan: Plan, *, hidden: bool = False, summed: bool 
 
         return work
 
-    return Command(spec, run, hidden=hidden)
+    return Command(spec, run, moves=True, hidden=hidden)
 
 
 def _planned(tx: Transaction, asked: Asked, session: int, plan: Plan) -> Move | Stay:
-    if is_elsewhere(asked):
-        return Stay(ANOTHER_SESSION)
-    if asked.leaf is None and not tx.tree.strands(session):
+    if asked.leaf is None and not _has_entries(tx, session):
         return Stay(NOTHING_YET)
     planned = plan(tx, asked, session)
     if isinstance(planned, Move) and planned.to == asked.leaf:
         return Stay(f"Nothing is to be moved. {where(tx, asked.leaf)}")
     return planned
+
+
+def _has_entries(tx: Transaction, session: int) -> bool:
+    """Of its own, or those that a fork begins with."""
+    return fork_point(tx.tree.session(session)) is not None or bool(tx.tree.strands(session))
 
 
 def _carry_out(
@@ -104,6 +107,9 @@ def _carry_out(
     text = _told(tx, asked, planned)
     items = [button(asked, "↩ Back", "back", leaf=asked.leaf)]
     if is_unanswered(tx, planned.to):
+        there = _answer_to(tx, session, planned.to)
+        if there is not None:
+            items.insert(0, button(asked, "Go to its answer", f"goto #{there.number}"))
         items.insert(0, button(asked, "Answer it", "retry"))
     if summed:
         return move(tx, desk, asked, planned.to, why=planned.why, text=text, items=items)
@@ -113,11 +119,20 @@ def _carry_out(
     desk.say(tx, asked, text, items)
 
 
+def _answer_to(tx: Transaction, session: int | None, said: int | None) -> Entry | None:
+    """The newest answer that stands right below a person's message."""
+    below = children(tx, session, said) if session is not None else []
+    answers = (one for one in below if one.body.get("role") == "assistant")
+    return max(answers, key=lambda one: one.id, default=None)
+
+
 def _told(tx: Transaction, asked: Asked, planned: Move) -> str:
     """Where one is now, what was left, and what there was to say."""
     lines = [planned.note, where(tx, planned.to)]
     if is_unanswered(tx, planned.to):
-        lines.append("That message has no answer here.")
+        there = _answer_to(tx, asked.session, planned.to)
+        before = f"Its answer, #{there.number}, comes after that." if there is not None else ""
+        lines.append(before or "That message has no answer yet.")
     for end in last_of(tx, asked.leaf, SAID, 1):
         if not is_on_path(tx, end, planned.to):
             lines.append(f"What you left is kept; it ends with {spot(end)}")

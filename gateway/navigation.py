@@ -2,7 +2,7 @@
 
 from adapters.base import CommandSpec
 from agent.markup import bounded, escape
-from gateway.alternatives import is_said
+from gateway.alternatives import end_below, is_said
 from gateway.desk import Asked
 from gateway.labels import label_list
 from gateway.moving import Move, Stay, moving
@@ -19,9 +19,7 @@ from gateway.signposts import (
     where,
 )
 from storage.entries import Entry, Kind, LeafMove
-from storage.outline import spoken
 from storage.store import Transaction
-from storage.tree import newest_tip
 
 OFFERED = 8
 """Messages that /branch offers."""
@@ -82,9 +80,7 @@ def _tip(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
     entry = tx.tree.numbered(session, number) if number is not None else None
     if entry is None:
         return Stay("That branch is not in this conversation.")
-    here = tx.tree.route(entry.id)[-1]
-    branches = spoken(tx.tree.strands(session), keep=[here.strand])
-    return Move(newest_tip(branches, here.strand, here.last_depth) or entry.id, "tip")
+    return Move(end_below(tx, session, entry), "tip")
 
 
 def _back(tx: Transaction, asked: Asked, session: int) -> Move | Stay:

@@ -88,9 +88,11 @@ def confirm(
     """Ask before a session is taken into a group. `command` takes it, by what `subject` says; only
     whom `subject` names as "by" may press."""
     overview = tx.directory.overview(session)
+    # Without a title it would be called by its first words, which the group is not to read yet.
+    name = quoted_name(overview) if overview.title else f"conversation {session}"
     text = (
-        f"This takes {quoted_name(overview)} ({size_of(overview)}) into this group; everybody here "
-        "can read and continue it."
+        f"This takes {name} ({size_of(overview)}) into this group; everybody here can read and "
+        "continue it."
     )
     items = [
         Item("Take it here", command, "primary", subject=subject),

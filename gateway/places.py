@@ -1,6 +1,6 @@
 """Where a press came from."""
 
-from adapters.events import Press
+from adapters.events import Conversation, Press
 
 
 def same_place(address: str, press: Press) -> bool:
@@ -11,3 +11,11 @@ def same_place(address: str, press: Press) -> bool:
     personal = f"{press.user.platform}:user:{press.user.id}"
     whole_chat = address.partition("/")[0] if not here.thread else ""
     return here.address in (address, whole_chat) or address == personal
+
+
+def place_of(address: str, press: Press) -> Conversation:
+    """The conversation that a press is in, where `same_place` holds: the topic of its button, where
+    the press does not say it."""
+    here = press.conversation
+    is_in_it = here.address == address.partition("/")[0]
+    return Conversation.parse(address) if is_in_it else here

@@ -79,5 +79,6 @@ RETRYING = (
     Command(
         CommandSpec(RETRY, "another answer to the last message; name a model to ask it", "model"),
         _retry,
+        moves=True,
     ),
 )

@@ -16,11 +16,12 @@ from pydantic import TypeAdapter, ValidationError
 from adapters.base import Acknowledge, AdapterError
 from adapters.events import Conversation, Message, Press, Update
 from gateway.access import Access
-from gateway.commands import parse_command, perform
+from gateway.commands import COMMANDS, parse_command, perform
 from gateway.control import KIND as CONTROL
 from gateway.control import act
-from gateway.desk import Asked, CarryOut, Desk, Pressed, Work
+from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
+from gateway.places import place_of
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError
@@ -110,7 +111,7 @@ class Router:
                 return None
             menu = tx.menus.get(press.token)
             if menu is not None:
-                refused = self.desk.menus.press(tx, menu, press)
+                refused = self.desk.menus.press(tx, menu, press, busy=self._busy(tx, menu, press))
                 if refused is None:
                     return _Pressed(row, menu=menu)
                 tx.inbox.finish([row.id])
@@ -135,11 +136,21 @@ class Router:
         if pressed.menu is not None:
             await self._menu(press, pressed.row, pressed.menu)
 
+    def _busy(self, tx: Transaction, menu: MenuButton, press: Press) -> str:
+        """What the presser is told where the command would end somebody else's turn."""
+        command = COMMANDS.get(menu.command.split()[0])
+        session = menu.subject.get("session") or tx.directory.conversation(menu.address)
+        if command is None or not command.moves or session is None:
+            return ""
+        private = bool(menu.subject.get("private"))
+        free = self.desk.turns.may_cut(session, press.user.identity, private=private)
+        return "" if free else NOT_YOURS
+
     async def _menu(self, press: Press, row: InboxRow, button: MenuButton) -> None:
         """Run the command of a menu's button as if the presser had typed it."""
         message = Message(
             key=press.key,
-            conversation=press.conversation,
+            conversation=place_of(button.address, press),
             user=press.user,
             text=f"/{button.command}",
             message_id=press.message_id,

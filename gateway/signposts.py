@@ -17,6 +17,7 @@ MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool
 SAID = MESSAGES | {"compaction", "branch_summary"}
 """Sorts: whatever a model is shown."""
 PERSONS = frozenset({"user"})
+ANOTHER_SESSION = "This button is from another conversation than the one that goes on here now."
 WORDS = 60
 """Characters of an entry's first words in a list."""
 

@@ -16,6 +16,7 @@ from agent.journal import Alongside, Journal
 from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.markup import escape
 from agent.model import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
+from agent.off_loop import LONG
 from agent.tools.think import thoughts_in
 from gateway.asides import on_its_branch
 from gateway.compacting import Compacting
@@ -45,6 +46,13 @@ from storage.store import Store, Transaction
 from storage.tree import from_first_kept
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A leaf whose path may be long: it is to be read where no writer waits for it."""
+
+    leaf: int
 
 
 @dataclass
@@ -121,9 +129,11 @@ class Turns:
     async def still(self, session: int) -> AsyncIterator[int | None]:
         """End the running turn without an answer, and let none begin within the block; gives the
         leaf. What waits for people, and talk that no turn has begun with, stays."""
-        async with self.lanes.hold(session):
-            yield await self.store.run(partial(self.cut, session=session))
-        self.lanes.wake(session)
+        try:
+            async with self.lanes.hold(session):
+                yield await self.store.run(partial(self.cut, session=session))
+        finally:
+            self.lanes.wake(session)
 
     def cut(self, tx: Transaction, session: int) -> int | None:
         """Put the books right after the running turn was ended, as `still` does; gives the leaf."""
@@ -169,20 +179,29 @@ class Turns:
         return progress_text(rows, self.active, now)
 
     async def _begin(self, session: int) -> Turn | None:
-        known = self._paths.get(session)
+        found = await self._begin_with(session, self._paths.get(session))
+        while isinstance(found, _Unread):
+            path = await self.store.read(partial(_context_path, leaf=found.leaf))
+            found = await self._begin_with(session, path)
+        return found
 
-        def work(tx: Transaction) -> Turn | None:
+    async def _begin_with(self, session: int, known: tuple[Entry, ...]) -> "Turn | _Unread | None":
+        """The turn that is due. `known`: the path to the leaf, if it has not moved."""
+
+        def work(tx: Transaction) -> Turn | _Unread | None:
             unfinished = tx.inbox.unfinished(session)
             rows = self.joining.due(unfinished)
             if not rows:
                 return None
             held = tx.tree.claim(session)
             is_leaf = known and known[-1].id == held.leaf
+            if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
+                return _Unread(held.leaf)
             path = list(known if is_leaf else tx.tree.context_path(held.leaf))
             fresh = [row for row in rows if row.kind == "message" and row.entry is None]
             if fresh and path and (full := too_deep(path[-1].depth, self.config)) is not None:
                 self._refuse(tx, rows, full)
-                return None
+                return work(tx)  # others may have something due
             if fresh:
                 settle_running(tx, session, path)
             for row in fresh:
@@ -244,7 +263,8 @@ class Turns:
             if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
                 raise
             purpose = Purpose(loop.address, loop.person)
-            if not await self.compacting.compact(loop.journal, loop.agent.spec, purpose):
+            spec = loop.agent.spec
+            if not await self.compacting.compact(loop.journal, spec, purpose, refused=True):
                 raise
         return await loop.run()
 
@@ -317,6 +337,10 @@ class Turns:
         await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
 
 
+def _context_path(tx: Transaction, leaf: int) -> tuple[Entry, ...]:
+    return tx.tree.context_path(leaf)
+
+
 def _explain(error: ModelError) -> str:
     """What people are told where a model could not be asked, and what they can do."""
     match error.kind:
@@ -328,4 +352,4 @@ def _explain(error: ModelError) -> str:
             advice = "Please try again later."
         case _:
             advice = "Trying again will not help: tell the bot's owner."
-    return f"⚠️ The model could not answer: {error}. {advice}"
+    return f"⚠️ The model could not answer: {escape(str(error))}. {advice}"

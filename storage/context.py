@@ -146,7 +146,7 @@ def _calls(entry: Entry, model: str | None) -> list[Json]:
     """The calls of an assistant message, the first one of each id."""
     if not entry.body.get("tool_calls") or entry.body.get("role") != "assistant":
         return []
-    raw = {call.get("id"): call for call in _raw(entry, model).get("tool_calls") or ()}
+    raw = _raw_calls(entry, model)
     calls: dict[str, Json] = {}
     for call in entry.body["tool_calls"]:
         id_ = _text(call.get("id"))
@@ -158,6 +158,14 @@ def _raw(entry: Entry, model: str | None) -> Json:
     """The provider's own message, where `model` wrote this one."""
     raw = entry.body.get("raw") if model and entry.body.get("model") == model else None
     return raw if isinstance(raw, dict) else {}
+
+
+def _raw_calls(entry: Entry, model: str | None) -> dict[str, Json]:
+    """By id. A message that was imported may hold anything here."""
+    calls = _raw(entry, model).get("tool_calls")
+    if not isinstance(calls, list):
+        return {}
+    return {_text(call.get("id")): call for call in calls if isinstance(call, dict)}
 
 
 def _replayed(raw: Json) -> Json:

@@ -130,7 +130,8 @@ class Strand:
     tip_number: int
     tip_depth: int
     sort: str
-    """Of the first entry: see `tree.sort_of`."""
+    tip_sort: str
+    """Of the first and the last entry: see `tree.sort_of`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Sessions as files: Pi's session format in and out, OpenAI's lists of messages in."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from storage.entries import Entry, Label, Session, SessionDraft, SessionKind
 from storage.errors import InterchangeError
-from storage.interchange_json import parse
+from storage.interchange_json import parse, parse_line
 from storage.interchange_openai import read_openai
 from storage.interchange_read import Imported, read_pi
 from storage.interchange_write import Exported
@@ -14,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 
 def read_session(data: bytes, now: float) -> Imported:
     """A file's session: Pi's JSON lines, versions 1 to 3, our own export among them, or a list of
-    messages in OpenAI's shape, or an object with one under "messages".
+    messages in OpenAI's shape, or an object with one under "messages", or one message on each line.
 
     `now`, Unix seconds, is the time of what has none. InterchangeError says which line is broken;
     then nothing is to be taken.
@@ -25,21 +28,35 @@ def read_session(data: bytes, now: float) -> Imported:
         raise InterchangeError("the file is empty")
     if lines[0][1].startswith(b"["):
         return read_openai(_whole(data), now)
-    if (messages := _messages(data, lines[0][1])) is not None:
+    if (messages := _messages(data, lines)) is not None:
         return read_openai(messages, now)
     return read_pi(lines, now)
 
 
-def _messages(data: bytes, first_line: bytes) -> object:
-    """What stands under "messages" where the whole file is one object; else None."""
-    for raw in (first_line, data):
-        try:
-            value = parse(raw)
-        except InterchangeError:
-            continue  # An object may take several lines. The reader of lines names the fault.
-        is_object = isinstance(value, dict) and value.get("type") != "session"
-        return value.get("messages") if is_object else None
-    return None
+def _messages(data: bytes, lines: Sequence[tuple[int, bytes]]) -> object:
+    """What stands under "messages" where the whole file is one object, or the messages where each
+    has a line of its own; else None."""
+    first = _object(lines[0][1])
+    if first is None:  # An object may take several lines.
+        return (_object(data) or {}).get("messages")
+    if first.get("type") == "session":
+        return None
+    if "role" in first:
+        return [parse_line(number, raw) for number, raw in lines]
+    if "messages" in first and len(lines) > 1:
+        raise InterchangeError(
+            f"line {lines[1][0]}: is a second conversation; one file is one session"
+        )
+    return first.get("messages")
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    """None for what is no object. The reader of lines names a fault."""
+    try:
+        value = parse(raw)
+    except InterchangeError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _whole(data: bytes) -> object:
@@ -77,8 +94,9 @@ def with_ancestors(tx: Transaction, session: int) -> tuple[Entry, ...]:
     found = tx.tree.session(session)
     entries = {entry.id: entry for entry in tx.tree.entries(session)}
     named = {fork_point(found), found.leaf, *(entry.parent for entry in entries.values())}
-    for upper in named - {None, *entries}:
-        entries |= {entry.id: entry for entry in tx.tree.path(upper)}
+    for upper in sorted((id_ for id_ in named if id_ is not None), reverse=True):
+        if upper not in entries:  # a path may be long, and most of these are on one
+            entries |= {entry.id: entry for entry in tx.tree.path(upper)}
     return tuple(entries[id_] for id_ in sorted(entries))
 
 

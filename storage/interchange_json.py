@@ -1,8 +1,8 @@
 """JSON from files that anybody may have written: read strictly, and made fit for a database."""
 
 import json
-import math
 import re
+import sys
 from typing import Any
 
 from pydantic_core import from_json
@@ -13,6 +13,7 @@ MAX_DEPTH = 200
 """Levels of lists and objects; what fast readers take."""
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")
+_LARGEST = sys.float_info.max
 _BIG_NUMBER = re.compile(rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{299})")
 
 
@@ -26,6 +27,14 @@ def parse(raw: bytes) -> Any:
     # Only there can be what must be cleaned or refused, though it could be read.
     suspicious = b"\\u" in raw or _BIG_NUMBER.search(raw)
     return _cleaned(value, MAX_DEPTH) if suspicious else value
+
+
+def parse_line(number: int, raw: bytes) -> Any:
+    """`parse`, with the line's number in the error."""
+    try:
+        return parse(raw)
+    except InterchangeError as error:
+        raise InterchangeError(f"line {number}: {error}") from None
 
 
 def clean(text: str) -> str:
@@ -50,12 +59,12 @@ def _read_patiently(raw: bytes) -> Any:
         raise InterchangeError(text) from None
     except RecursionError:
         raise InterchangeError(f"is nested more than {MAX_DEPTH} levels deep") from None
-    except ValueError as error:
-        raise InterchangeError(f"is not JSON that can be used: {error}") from None
+    except ValueError:  # Python's own limit of digits
+        raise InterchangeError("has a number that is too large") from None
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise InterchangeError(f"is not JSON: {name} is no number")
 
 
 def _cleaned(value: Any, levels: int) -> Any:
@@ -68,7 +77,7 @@ def _cleaned(value: Any, levels: int) -> Any:
             return {clean(key): _cleaned(item, levels - 1) for key, item in value.items()}
         case list():
             return [_cleaned(item, levels - 1) for item in value]
-        case float() if not math.isfinite(value):
+        case float() | int() if not -_LARGEST <= value <= _LARGEST:
             raise InterchangeError("has a number that is too large")
         case _:
             return value

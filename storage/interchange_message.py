@@ -81,6 +81,10 @@ def _read(given: Json) -> Json:
             return message("user", text_of(given.get("content")))
         case "bashExecution":
             return message("user", _command(given))
+        case "branchSummary" | "compactionSummary":
+            if not isinstance(given.get("summary"), str):
+                raise InterchangeError("is a summary without text")
+            return message("user", given["summary"])
         case "toolResult":
             id_, name = given.get("toolCallId"), given.get("toolName")
             if not isinstance(id_, str):

@@ -1,5 +1,6 @@
 """A list of messages in OpenAI's chat shape as entries, one below the other. Pure."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from storage.entries import Draft, Json, Kind, Planted, message, record
@@ -11,6 +12,8 @@ from storage.interchange_read import Imported
 from storage.jsontext import dumps
 
 _SYSTEM = ("system", "developer")
+_TEXTS = ("text", "input_text", "output_text", "refusal")
+"""Types of parts that are text, in one of OpenAI's interfaces or the other."""
 
 
 def read_openai(given: Any, now: float) -> Imported:
@@ -21,7 +24,7 @@ def read_openai(given: Any, now: float) -> Imported:
     calls: dict[str, int] = {}
     """Call id → place of the newest entry with such a call."""
     systems = pictures = 0
-    for place, value in enumerate(given):
+    for place, value in enumerate(_modern(given)):
         try:
             kind, body = _read(value)
         except InterchangeError as error:
@@ -48,7 +51,22 @@ def read_openai(given: Any, now: float) -> Imported:
 
 def _has_more_than_text(body: Json) -> bool:
     content = body.get("openai", {}).get("set", {}).get("content")
-    return isinstance(content, list) and any(part["type"] != "text" for part in content)
+    return isinstance(content, list) and any(part["type"] not in _TEXTS for part in content)
+
+
+def _modern(given: Iterable[Any]) -> Iterator[Any]:
+    """Calls of functions from before there were tools as calls of tools."""
+    newest = ""
+    for number, value in enumerate(given, start=1):
+        match value:
+            case {"role": "assistant", "function_call": dict(function)}:
+                newest = f"function_call_{number}"
+                rest = {k: v for k, v in value.items() if k != "function_call"}
+                yield rest | {"tool_calls": [{"id": newest, "function": function}]}
+            case {"role": "function"}:
+                yield value | {"role": "tool", "tool_call_id": newest}
+            case _:
+                yield value
 
 
 def _read(given: Any) -> tuple[Kind, Json]:
@@ -70,7 +88,9 @@ def _read(given: Any) -> tuple[Kind, Json]:
 
 def _body(given: Json) -> Json:
     content = given.get("content")
-    body = message(given["role"], None if content is None else text_of(content))
+    if not content and isinstance(given.get("refusal"), str):
+        content = given["refusal"]
+    body = message(given["role"], None if content is None else text_of(_with_texts(content)))
     if body["role"] == "assistant" and given.get("tool_calls"):
         body["tool_calls"] = _calls(given["tool_calls"])
     if body["role"] == "tool":
@@ -82,6 +102,23 @@ def _body(given: Json) -> Json:
     if isinstance(given.get("name"), str):
         body["name"] = given["name"]
     return body
+
+
+def _with_texts(content: Any) -> Any:
+    """The content with everything that is text as a text part."""
+    if not isinstance(content, list):
+        return content
+    return [_with_text(part) for part in content]
+
+
+def _with_text(part: Any) -> Any:
+    match part:
+        case {"type": "input_text" | "output_text", "text": text}:
+            return {"type": "text", "text": text}
+        case {"type": "refusal", "refusal": text}:
+            return {"type": "text", "text": text}
+        case _:
+            return part
 
 
 def _calls(given: Any) -> list[Json]:

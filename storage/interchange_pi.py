@@ -189,8 +189,9 @@ def _custom(line: Json) -> tuple[Kind, Json]:
     name, data = line.get("customType"), line.get("data")
     if isinstance(name, str) and name.startswith(OURS) and isinstance(data, dict):
         called = name.removeprefix(OURS)
-        if called not in ("", _FOREIGN) and "record" not in data and "pi" not in data:
-            return Kind.RECORD, {"record": called, **data}
+        body = {"record": called, **data}
+        if called and "record" not in data and "pi" not in data and _is_record(body):
+            return Kind.RECORD, body
     return _kept(line)
 
 
@@ -262,11 +263,17 @@ def _check(kind: Kind, body: Json) -> None:
         case Kind.MODEL_CHANGE:
             sound = _texts(body, "model")
         case Kind.RECORD:
-            sound = _texts(body, "record") and body["record"] != _FOREIGN
+            sound = _is_record(body)
         case _:
             assert_never(kind)
     if not sound:
         raise InterchangeError(f"has a bough.body that is no {kind.value}")
+
+
+def _is_record(body: Json) -> bool:
+    if not _texts(body, "record") or body["record"] == _FOREIGN:
+        return False
+    return body["record"] != "suspended" or _texts(body, "tool_call_id", "call_entry")
 
 
 def _is_message(body: Json) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from storage.entries import Draft, Json, Kind, Planted
 from storage.errors import InterchangeError
-from storage.interchange_json import parse, quoted
+from storage.interchange_json import parse_line, quoted
 from storage.interchange_message import calls_of
 from storage.interchange_pi import SESSION, Fields, decode, is_kept_whole, parse_time
 from storage.lineage import Lineage
@@ -94,10 +94,7 @@ def bounded_title(name: str) -> str:
 def _parsed(lines: Sequence[tuple[int, bytes]]) -> tuple[Line, list[Line]]:
     found = []
     for number, raw in lines:
-        try:
-            value = parse(raw)
-        except InterchangeError as error:
-            raise InterchangeError(f"line {number}: {error}") from None
+        value = parse_line(number, raw)
         if not isinstance(value, dict):
             raise InterchangeError(f"line {number}: is no JSON object")
         found.append(Line(number, value))

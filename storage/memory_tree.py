@@ -187,6 +187,7 @@ class MemoryTree:
             tip.number,
             tip.depth,
             sort_of(first.kind, first.body),
+            sort_of(tip.kind, tip.body),
         )
 
     def along(
@@ -211,18 +212,25 @@ class MemoryTree:
         return found[-limit:] if newest else found[:limit]
 
     def labels(self, session: int) -> list[Label]:
-        return effective_labels(self._label_entries(self.session(session)))
+        held = self.session(session)
+        found = effective_labels(self._label_entries(held))
+        fork = fork_point(held)
+        if fork is None:
+            return found
+        entries, begins = self._tables.entries, {entry.id for entry in self._up(fork)}
+        return [
+            label
+            for label in found
+            if label.target in begins or entries[label.target].session == session
+        ]
 
     def _label_entries(self, session: Session) -> list[Entry]:
         entries = self._tables.entries.values()
         own = [e for e in entries if e.session == session.id and e.kind is Kind.LABEL]
         if fork_point(session) is None or session.parent_session is None:
             return own
-        on_path = {entry.id for entry in self._up(fork_point(session))}
         inherited = self._label_entries(self.session(session.parent_session))
-        return [
-            e for e in inherited if e.time <= session.created and e.body.get("target") in on_path
-        ] + own
+        return [e for e in inherited if e.time <= session.created] + own
 
     def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
         tables, found = self._tables, self.session(session)

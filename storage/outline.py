@@ -3,6 +3,7 @@
 What it costs depends on the branches, not on the entries.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -157,8 +158,9 @@ class _Tree:
     def cut(self, start: _Start) -> tuple[Run, list[_Start]]:
         """The run that begins there, and where the next ones begin, older ones first."""
         strand, depth = start.strand, start.depth
-        inside = self._depths.get(strand.first, ())
-        end = next((d for d in inside if d >= depth), strand.tip_depth)
+        inside = self._depths.get(strand.first, [])
+        at = bisect_left(inside, depth)
+        end = inside[at] if at < len(inside) else strand.tip_depth
         last = self._ends[strand.first].get(end, strand.tip)
         below = [(child, last, child.depth) for child in self._hanging.get(last, ())]
         if end < strand.tip_depth:

@@ -96,6 +96,7 @@ _STRANDS = (
         _tip.c.number,
         _tip.c.depth,
         _first.c.sort,
+        _tip.c.sort,
     )
     .outerjoin(_above, _above.c.id == _first.c.parent)
     .join(

@@ -319,24 +319,25 @@ class SqlTree:
         return entries_of(rows)
 
     def labels(self, session: int) -> list[Label]:
-        return effective_labels(self._label_entries(self.session(session)))
+        held = self.session(session)
+        found = effective_labels(self._label_entries(held))
+        if (fork := fork_point(held)) is None:
+            return found
+        begins = self.route(fork)
+        return [label for label in found if self._has(session, begins, label.target)]
 
     def _label_entries(self, session: Session) -> list[Entry]:
+        """A session's own, after all that were there when it was forked: a name may have moved."""
         own = entries_of(strands.label_rows(self._connection, session.id))
-        fork = fork_point(session)
-        if fork is None or session.parent_session is None:
+        if fork_point(session) is None or session.parent_session is None:
             return own
         inherited = self._label_entries(self.session(session.parent_session))
-        on_path = self.route(fork)
-        return [e for e in inherited if self._holds_in(e, session, on_path)] + own
+        return [e for e in inherited if e.time <= session.created] + own
 
-    def _holds_in(self, label: Entry, fork: Session, on_path: tuple[Stretch, ...]) -> bool:
-        """Whether a fork began with a label: it was given before, to an entry that it has."""
-        target = label.body.get("target")
-        if label.time > fork.created or not isinstance(target, int):
-            return False
-        last = self.route(target)[-1]
-        return is_on(on_path, last.strand, last.last_depth)
+    def _has(self, fork: int, begins: tuple[Stretch, ...], entry: int) -> bool:
+        """Whether an entry is a fork's own, or on the path that it begins with."""
+        last = self.route(entry)[-1]
+        return last.session == fork or is_on(begins, last.strand, last.last_depth)
 
     def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
         self._session(_LOCKED_SESSION, session)

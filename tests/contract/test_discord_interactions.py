@@ -8,6 +8,7 @@ import pytest
 from adapters.base import (
     Acknowledge,
     Button,
+    Post,
     Refused,
 )
 from adapters.events import Message, Press, Update
@@ -60,6 +61,30 @@ async def test_a_command_that_takes_long_holds_up_no_press(server: DiscordServer
     assert command.answered is None
     carried_out.set()
     await server.wait_for(lambda: command.answered)
+    await bot.stop()
+
+
+async def test_a_command_that_takes_long_is_acknowledged_in_time_and_answered_in_place(
+    server: DiscordServer,
+) -> None:
+    arrived: asyncio.Queue[Update] = asyncio.Queue()
+    carried_out = asyncio.Event()
+
+    async def receive(update: Update) -> None:
+        arrived.put_nowait(update)
+        await carried_out.wait()
+
+    bot = Bot(server)
+    bot.receive = receive  # type: ignore[method-assign]
+    await bot.start()
+    command = server.slash(server.general, "ann", "new")
+    await server.wait_for(lambda: command.answered)
+    update = await arrived.get()
+    assert isinstance(update, Message)
+    post = Post(here(server.general), bot.adapter.render("done")[0], handle=update.handle)
+    await bot.adapter.deliver(post)
+    carried_out.set()
+    assert server.said(server.general) == ["done"]
     await bot.stop()
 
 

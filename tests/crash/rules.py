@@ -4,6 +4,8 @@
   "careful" too, after a thought; "gone" must be decided by a person, "odd" by an overseer.
 - "tell NAME": a long answer, of PARTS messages on Telegram.
 - anything else: "answer to …".
+
+Whoever is told to condense something answers SUMMARY.
 """
 
 from typing import Any
@@ -22,6 +24,7 @@ TABLE = {
     "default": {"action": "escalate", "tier": "overseer"},
 }
 BUTTONS = ["It is there", "Try again", "Stop"]
+SUMMARY = "what there was to say of it"
 
 
 def long_text(name: str) -> str:
@@ -43,6 +46,7 @@ def rules(delay: float = 0.0) -> list[Written]:
     delegate = {"goal": "{1}", "branch_table": TABLE}
     result = r'"task": "([^"]*)", "status": "(\w+)".*"resolved_by": "?(\w+)'
     parent = [
+        {"when": {"system": "^You condense"}, "reply": {"text": SUMMARY}},
         _call("delegate_task", delegate, tier="parent", last="^delegate (.+)"),
         {"when": {"last": result}, "reply": {"text": "{1} is {2} by {3}"}},
         {"when": {"last": r"^tell (\w+)"}, "reply": {"text": long_text("{1}")}},

@@ -13,6 +13,7 @@ from tests.crash.rules import rules
 from tests.gateway_process import GatewayProcess, write_config, write_rules
 from tests.stand_ins.telegram import Call, TelegramServer
 from tests.stand_ins.telegram_checks import ApiError, Json
+from tests.stand_ins.telegram_world import words
 
 ANN, BEN = 1001, 1002
 """Ann owns the bot. Ben gets a copy of every question, and may decide too."""
@@ -52,7 +53,7 @@ class Telegram(TelegramServer):
 
     def texts(self, chat: int = ANN) -> list[str]:
         """What the bot said in a chat, as it stands now."""
-        return [message["text"] for message in self.messages(chat)]
+        return [words(message) for message in self.messages(chat)]
 
     def buttons_left(self) -> list[str]:
         """The labels of all buttons in all chats."""
@@ -127,6 +128,11 @@ class Scene:
         self.telegram.people_clock.ahead += seconds
         self.database.age(seconds)
 
+    async def quiet(self) -> None:
+        """Whatever people did is taken in and worked off, and everything that goes out is out."""
+        await self.telegram.wait_for(lambda: not self.telegram.world.pending, SECONDS)
+        await self.database.settled()
+
     async def recorded_as_sent(self) -> None:
         """Everything that goes out is out, and the gateway knows it."""
         await until(lambda: not self.database.unsent())
@@ -147,7 +153,11 @@ async def scene(
         telegram.person(ANN, "Ann")
         telegram.person(BEN, "Ben")
         given: dict[str, Mapping[str, Any]] = {
-            "telegram": {"token": telegram.token, "base_url": telegram.base_url},
+            "telegram": {
+                "token": telegram.token,
+                "base_url": telegram.base_url,
+                "base_file_url": telegram.base_file_url,
+            },
             "models": models or {"parent": {"model": write_rules(folder, rules())}},
             "access": {"owners": [f"telegram:{ANN}"], "approvers": ["telegram:*"]},
         }

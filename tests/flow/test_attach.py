@@ -126,7 +126,7 @@ async def test_into_a_group_it_asks_first_and_only_the_press_uses_the_code(store
         code = await code_of(g, chat="2", user="2")
         shown = await command(g, f"/attach {code}", chat=GROUP, user="2")
         assert shown.text == (
-            "This takes “my plan” (2 messages) into this group; everybody here can read and "
+            "This takes conversation 1 (2 messages) into this group; everybody here can read and "
             "continue it."
         )
         assert labels(shown) == ["Take it here", "Cancel"]

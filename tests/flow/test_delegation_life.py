@@ -3,11 +3,14 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent.model import Reply, Request
+from agent.retry import Retrying
 from agent.subagent import Life
 from gateway.app import life_of_children
 from gateway.config import Config
@@ -17,6 +20,7 @@ from tests.flow.conftest import PATIENCE, Gateway, SpyModel, gateway
 from tests.flow.delegating import (
     ANSWER,
     ASKING,
+    Rule,
     ask_one,
     called,
     calls,
@@ -100,6 +104,30 @@ async def test_a_child_that_takes_too_long_is_a_timeout_with_a_diagnosis(
         facts = json.loads(text)
         assert (facts["model"], facts["doing"]) == ("small", "model")
         assert facts["key"] == "configured"
+
+
+class PatientModel(SpyModel):
+    """Tries again at once, as often as it takes."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        super().__init__(rules)
+        self._patient = Retrying(self._model, attempts=1_000_000, base=0.01, cap=0.01)
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return await self._patient.complete(request)
+
+
+async def test_a_diagnosis_says_how_the_model_failed(store: Store, tmp_path: Path) -> None:
+    away = {"when": {"tier": "worker"}, "reply": {"error": "unavailable", "text": "no route"}}
+    model = PatientModel([delegates({"goal": "x"}), away, ANSWER])
+    async with gateway(store=store, model=model) as g:
+        lives(g, Life(cap=0.3, diagnoses=str(tmp_path / "logs")))
+        assert (await ask_one(g))["status"] == "timeout"
+        (file,) = (tmp_path / "logs").iterdir()
+        failures = json.loads(file.read_text())["failures"]
+        assert set(failures) == {"no route"}
+        assert len(failures) <= 20
 
 
 async def test_a_timeout_after_a_model_call_needs_no_diagnosis(
@@ -199,3 +227,22 @@ async def test_a_crash_between_report_and_judgement_judges_without_working_again
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["verdict"]["verdict"] == "PASS"
         assert g.model.of("worker") == []
+
+
+async def test_a_child_that_is_sent_back_may_call_its_model_again(store: Store) -> None:
+    task = {"goal": "x", "max_iterations": 1, "branch_table": ASKING}
+    judged = {"acceptance_criteria": "It is precise.", "retry_on_fail": 1}
+    verdict = {"reasoning": "vague"}
+    rules = [
+        delegates(task | judged),
+        reports("There", "seen", "three of them", last="vague"),
+        reports("There", "seen", "some", last="only correction"),
+        reports("There", "nothing of the kind"),
+        calls("give_verdict", verdict | {"verdict": "PASS"}, tier="judge", last="three of them"),
+        calls("give_verdict", verdict | {"verdict": "FAIL"}, tier="judge"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store) as g:
+        result = await ask_one(g)
+        assert (result["evidence"], result["verdict"]["verdict"]) == ("three of them", "PASS")
+        assert len(g.model.of("worker")) == 3

@@ -4,6 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
+from gateway.commands import command_specs
 from tests.flow.discord_gateway import ANN, GONE, TABLE, delegates, discord_gateway
 from tests.flow.telegram_gateway import ANSWER, report, says
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle
@@ -15,12 +16,14 @@ SLOW = [{"when": {"tier": "parent", "last": "slow"}, "reply": {"text": "x", "del
 async def test_every_command_is_in_discords_menu_and_answers_in_place(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, ECHO) as g:
         names = {command["name"] for command in g.discord.world.commands}
-        assert names == {"new", "stop", "help", "questions", "agents", "tasks", "usage"}
+        assert names == {spec.name for spec in command_specs()}
         said = {name: (await g.answer(g.slash(name)))["content"] for name in sorted(names)}
         assert said["new"].startswith("A new conversation")
         assert said["stop"] == "Nothing was running."
         assert said["questions"] == "No question is open."
         assert said["agents"] == said["tasks"] == "No delegation in this conversation yet."
+        assert said["tree"] == said["export"] == "Nothing was said here yet."
+        assert said["import"].startswith("There is no file with that.")
         assert all(f"/{name}" in said["help"] for name in names)
         await g.settled()
         assert len(g.said()) == len(names)

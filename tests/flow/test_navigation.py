@@ -182,12 +182,15 @@ async def test_goto_reaches_other_branches(store: Store) -> None:
         assert await numbers(store) == [1, 2, 3, 4]
 
 
-async def test_goto_a_question_says_that_it_has_no_answer_and_offers_one(store: Store) -> None:
+async def test_goto_a_question_offers_its_answer_and_another_one(store: Store) -> None:
     async with gateway(ECHO, store=store) as g:
         await talk(g, "one", "two")
         shown = await ask(g, "/goto 3")
         assert "You are after #3" in shown.text
-        assert "no answer here" in shown.text
+        assert "Its answer, #4, comes after that." in shown.text
+        shown = await press(g, "Go to its answer")
+        assert shown.text.startswith("You are after #4")
+        await ask(g, "/goto 3")
         await press(g, "Answer it")
         assert await numbers(store) == [1, 2, 3, 5]
 

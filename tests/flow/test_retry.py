@@ -224,13 +224,18 @@ async def test_of_two_people_who_press_an_arrow_the_second_is_told(store: Store)
         assert shown.text == "first"
 
 
-async def test_a_long_answer_is_shown_whole_by_an_arrow(store: Store) -> None:
+async def test_a_long_answer_is_begun_by_an_arrow_and_read_on_by_a_button(store: Store) -> None:
     long = "\n".join(f"{number:04}" for number in range(500))
     chat = RecordingAdapter(name="telegram", limit=1000)
     async with gateway(numbered(long, "short"), store=store, chat=chat) as g:
         await talk(g, "hello", "0499")
         shown = await talk(g, "/retry", "short")
         await g.chat.press(shown, "◀")
+        await g.settled()
+        assert long.startswith(shown.text)
+        assert labels(shown) == ["◀", "1/2", "▶", "Read on"]
+        assert len(g.chat.texts()) == 4
+        await g.chat.press(shown, "Read on")
         await g.settled()
         after = g.chat.texts()[3:]
         assert "".join(after) == long

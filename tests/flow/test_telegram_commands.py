@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from gateway.commands import command_specs
 from storage.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
@@ -32,7 +33,8 @@ async def asks(g: TelegramGateway, **more: int) -> Json:
 async def test_the_menu_and_the_help_name_the_same_commands(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, RULES) as g:
         menu = [command["command"] for command in g.telegram.methods.commands]
-        assert menu == ["new", "stop", "questions", "agents", "tasks", "usage", "help"]
+        assert menu == [spec.name for spec in command_specs()]
+        assert {"new", "stop", "branch", "tree", "fan", "import", "attach"} < set(menu)
         g.say("/start")
         shown = await g.hears("I am a bot")
         assert all(f"/{name} · " in shown["text"] for name in menu)

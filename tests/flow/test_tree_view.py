@@ -66,7 +66,7 @@ async def test_a_filter_by_button_changes_the_text_only(store: Store) -> None:
         assert drawn(shown.text) == [
             "› #2 🤖 re: one",
             "  ├─ #4 🤖 re: two 🏷 mine · 0 s",
-            "● └─ ⋮ 3 more",
+            "● └─ ⋮ 2 more",
         ]
         shown = await press(g, "all")
         assert drawn(shown.text)[-1] == "●    #7 🏷 mine"

@@ -49,6 +49,22 @@ async def test_the_cap_ends_a_child_however_lively_it_is() -> None:
         await work
 
 
+async def test_the_time_that_a_child_is_paused_does_not_count() -> None:
+    clock = Clock()
+    activity = Activity(1, clock)
+    work = asyncio.create_task(forever(activity, cap=0.04, stall=0.04))
+    await begun(work)
+    activity.pause()
+    for _ in range(3):
+        clock.now += 0.03
+        await asyncio.sleep(0.02)
+    activity.resume()
+    assert not work.done()
+    clock.now += 0.04
+    with pytest.raises((OutOfTime, NoHeartbeat)):
+        await work
+
+
 async def test_a_child_without_a_heartbeat_is_ended() -> None:
     clock = Clock()
     work = asyncio.create_task(forever(Activity(1, clock), cap=1e6, stall=0.04))

@@ -66,6 +66,23 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     assert config.models.parent.model == "openai/x"
 
 
+@pytest.mark.parametrize(("written", "limit"), [("7", 7), ("1", 1), ("0", 1), ("-3", 1)])
+def test_the_delegation_pages_own_variable_wins_and_has_a_floor(
+    tmp_path: Path, written: str, limit: int
+) -> None:
+    path = tmp_path / "bough.toml"
+    path.write_text("[delegation]\nmax_concurrent_children = 5\n")
+    config = load(path, {"DELEGATION_MAX_CONCURRENT_CHILDREN": written})
+    assert config.delegation.max_concurrent_children == limit
+    assert load(path, {}).delegation.max_concurrent_children == 5
+
+
+@pytest.mark.parametrize("written", ["many", "2.5", "1e3", "0x10", "-"])
+def test_the_delegation_pages_own_variable_is_named_where_it_is_no_number(written: str) -> None:
+    with pytest.raises(ConfigError, match="DELEGATION_MAX_CONCURRENT_CHILDREN: is not a whole"):
+        load(environ={"DELEGATION_MAX_CONCURRENT_CHILDREN": written})
+
+
 def test_an_unknown_key_in_the_environment_is_a_fault(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"telegram\.tokn"):
         load(written(tmp_path, ""), {"BOUGH_TELEGRAM__TOKN": "x"})

@@ -123,13 +123,28 @@ def test_what_an_overseer_resolves_is_judged_and_what_a_person_decides_is_not() 
         (Interrupted(), "interrupted", "interrupted"),
     ],
 )
-@pytest.mark.parametrize("at", [(), (report("There", "broken"),), (report("There", "seen"),)])
+@pytest.mark.parametrize("at", [(), (report("There", "broken"),)])
 def test_time_and_interruption_end_whoever_is_at_work(
     event: Event, status: str, reason: str, at: tuple[Event, ...]
 ) -> None:
     end = finished(after(begin(replace(CRITERIA, table=TABLE)), *at, event))
     assert (end.status, end.exit_reason) == (status, reason)
     assert end.resolved_by is None
+
+
+@pytest.mark.parametrize("event", [TimedOut(30), Stalled(30)])
+def test_a_judge_that_takes_too_long_is_inconclusive_and_the_work_stands(event: Event) -> None:
+    end = finished(after(begin(CRITERIA), Narrated("a, b, c"), event))
+    assert (end.status, end.summary, end.resolved_by) == ("completed", "a, b, c", "worker")
+    assert end.verdict == {
+        "verdict": "INCONCLUSIVE",
+        "reasoning": "the judge gave no verdict within 30 s",
+        "output": "a, b, c",
+    }
+
+
+def test_a_delegation_that_is_interrupted_while_it_is_judged_is_interrupted() -> None:
+    assert finished(after(begin(CRITERIA), Narrated("a"), Interrupted())).status == "interrupted"
 
 
 def test_a_delegation_starts_once() -> None:

@@ -287,7 +287,7 @@ def test_a_broken_line_is_named(lines: list[Any], fault: str) -> None:
         (file_of(user("1", None)), "line 1: is no session header"),
         (file_of(HEADER | {"version": 4}), "line 1: the format's version is not one of 1, 2, 3"),
         (file_of(HEADER) + b"{broken", "line 2: is not JSON"),
-        (file_of(HEADER) + b'{"type": NaN}', "line 2: is not JSON that can be used: NaN"),
+        (file_of(HEADER) + b'{"type": NaN}', "line 2: is not JSON: NaN is no number"),
         (file_of(HEADER) + b'{"type": 1e999}', "line 2: has a number that is too large"),
         (file_of(HEADER) + b"[" * 300 + b"]" * 300, "line 2: is nested more than 200 levels deep"),
         (file_of(HEADER) + b"[" * 10**5, "line 2: is nested more than 200 levels deep"),
@@ -343,7 +343,7 @@ def test_a_list_of_messages_is_taken(whole: Any, indent: int | None) -> None:
     [
         (7, "message 2: is no JSON object"),
         ({}, "message 2: has no role"),
-        ({"role": "function", "content": "x"}, 'message 2: has the role "function"'),
+        ({"role": "narrator", "content": "x"}, 'message 2: has the role "narrator"'),
         ({"role": "user", "content": 7}, "message 2: has no content"),
         ({"role": "tool", "content": "x"}, "message 2: is a tool's result without tool_call_id"),
         ({"role": "assistant", "tool_calls": 7}, "message 2: has tool_calls that are no list"),

@@ -87,16 +87,36 @@ async def test_a_model_of_the_callers_tier_or_lower_may_be_asked_for(
     caller: Caller, allowed: set[str]
 ) -> None:
     for name in ("parent", "overseer", "worker", "judge", *PRESETS, "huge", "tiny", "small"):
+        spec = MODELS.find(name)
+        assert spec is not None
         if name in allowed:
-            assert (await one({"model": name}, caller)).worker == name
-        elif MODELS.rank(MODELS.find(name) or MODELS.tier("parent")) > caller.rank:
+            assert (await one({"model": name}, caller)).worker == spec.name
+        elif MODELS.rank(spec) > caller.rank:
             with pytest.raises(ToolError, match="above your own tier"):
                 await one({"model": name}, caller)
 
 
+async def test_of_entries_with_one_model_string_a_child_means_one_it_may_ask_for() -> None:
+    spec = ModelSpec("", "same", output_cost=1e-6)
+    models = Models({"parent": spec}, {"cheap": ModelSpec("", "tiny", output_cost=1e-7)})
+    for caller, meant in ((PARENT, "parent"), (CHILD, "worker")):
+        planner = Planner(models, Limits(), caller, nothing)
+        (task,) = await planner.plan({"goal": "x", "model": "same"}, 7)
+        assert task.worker == meant
+
+
+async def test_a_childs_table_climbs_no_higher_than_the_overseer_tier() -> None:
+    for name, meant in (("overseer", "overseer"), ("cheap", "cheap"), ("dear", "overseer")):
+        task = await one({"branch_table": table_of(escalation_model=name)}, CHILD)
+        assert task.overseer == meant
+        assert any("above your own tier" in text for text in task.warnings) is (name == "dear")
+    configured = await one({"branch_table": table_of()}, CHILD, escalation_model="dear")
+    assert configured.overseer == "dear"
+
+
 async def test_without_an_escalation_model_the_overseer_tier_escalates() -> None:
     table = table_of(escalation_model="dear", max_escalation_depth=0)
-    task = await one({"branch_table": table}, CHILD)
+    task = await one({"branch_table": table})
     assert (task.overseer, task.max_depth) == ("dear", 0)
     assert (await one({}, escalation_model="cheap")).overseer == "cheap"
     unknown = await one({"branch_table": table | {"escalation_model": "nope"}})
@@ -113,6 +133,7 @@ async def test_toolsets_are_the_callers_or_fewer() -> None:
         "toolset 'terminal' is not switched on here",
         "toolset 'memory' is never given to children",
     )
+    assert len((await one({"toolsets": ["memory"] * 100})).warnings) == 1
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,6 @@ async def test_the_conversation_is_given_as_text_and_the_reply_is_the_summary() 
     summary = await summarise(model, SPEC, whole(talk()), purpose=Purpose("telegram:1", "me"))
     assert summary.text.startswith("## Goal\nmend the build\n\n## Files")
     assert summary.usage == Usage(70, 9, 1, None)
-    assert summary.by_model == {"scripted": summary.usage}
     (request,) = model.requests
     assert request.spec is SPEC and not request.tools
     assert request.purpose == Purpose("telegram:1", "me")
