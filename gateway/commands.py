@@ -5,7 +5,8 @@ is once, after a crash too.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 
 from adapters.base import CommandSpec
 from agent.markup import escape
@@ -16,7 +17,7 @@ from gateway.compact import COMPACTION
 from gateway.comparison import COMPARISON
 from gateway.control import control_question
 from gateway.conversations import CONVERSATIONS
-from gateway.desk import Asked, Command, Desk, Work, answer
+from gateway.desk import Asked, CarryOut, Command, Desk, Work, answer
 from gateway.exchange import EXCHANGE
 from gateway.fan import FANNING
 from gateway.finding import FINDING
@@ -30,11 +31,13 @@ from gateway.retry import RETRYING
 from gateway.signposts import ANOTHER_SESSION, is_elsewhere
 from gateway.tree_view import TREE
 from gateway.usage import conversation_usage, whole_usage
+from storage.entries import LeafMove
 from storage.errors import LeafMoved
 from storage.store import Transaction
 
 COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)
 QUESTIONS_SHOWN = 10
+TRIES = 5
 
 
 async def _help(desk: Desk, asked: Asked) -> Work:
@@ -164,9 +167,7 @@ def command_specs() -> list[CommandSpec]:
     return [command.spec for command in COMMANDS.values() if not command.hidden]
 
 
-async def perform(
-    desk: Desk, name: str, asked: Asked, carry_out: Callable[[Work], Awaitable[None]]
-) -> None:
+async def perform(desk: Desk, name: str, asked: Asked, carry_out: CarryOut) -> None:
     """Run a command; `carry_out` takes its work into the transaction that ends it."""
     command = COMMANDS.get(name)
     if command is None:
@@ -175,11 +176,45 @@ async def perform(
     if is_elsewhere(asked):
         return await carry_out(answer(desk, asked, ANOTHER_SESSION))
     session = asked.session
-    try:
+    if not command.moves or session is None:
         async with asked.held:
             await carry_out(await command.run(desk, asked))
-        if session is not None:
-            desk.turns.lanes.wake(session)  # it may have left a job there
-    except LeafMoved:
-        text = "Somebody else moved this conversation at the same moment; nothing was changed."
-        await carry_out(answer(desk, asked, text))
+    else:
+        await _move(desk, asked, command, session, carry_out)
+    if session is not None:
+        desk.turns.lanes.wake(session)  # it may have left a job there
+
+
+async def _move(
+    desk: Desk, asked: Asked, command: Command, session: int, carry_out: CarryOut
+) -> None:
+    """Run a command that moves the leaf. Where somebody else has moved it since the command was
+    given, they are told: they meant another place than where the leaf is now."""
+
+    newest = partial(_newest_move, session=session)
+    seen = await desk.store.read(newest)
+    for _ in range(TRIES):
+        try:
+            async with asked.held:
+                work = await command.run(desk, asked)
+                await carry_out(partial(_unless_moved, asked=asked, seen=seen, work=work))
+            return
+        except LeafMoved:
+            last = await desk.store.read(newest)
+        if last is not None and last != seen and last.by != asked.who:
+            break
+        seen = last  # another command of the same person, or a label: one after the other then
+    text = "Somebody else moved this conversation at the same moment; nothing was changed."
+    await carry_out(answer(desk, asked, text))
+
+
+def _unless_moved(tx: Transaction, asked: Asked, seen: LeafMove | None, work: Work) -> None:
+    assert asked.session is not None
+    last = _newest_move(tx, asked.session)
+    if last is not None and last != seen and last.by != asked.who:
+        raise LeafMoved(f"session {asked.session} was moved by {last.by}")
+    work(tx)
+
+
+def _newest_move(tx: Transaction, session: int) -> LeafMove | None:
+    return next(iter(tx.tree.leaf_moves(session, 1)), None)

@@ -196,7 +196,7 @@ def _ends(tx: Transaction, turn: Turn) -> list[int]:
         for child in tx.tree.child_entries(session, row.entry)
         if child.kind is Kind.RECORD
         and child.body["record"] == FAN_RECORD
-        and child.body["row"] == row.id
+        and child.body.get("row") == row.id
     }
     ends = []
     for arm, model in enumerate(row.payload["models"], start=1):

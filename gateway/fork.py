@@ -7,14 +7,12 @@ from adapters.base import CommandSpec
 from agent.markup import escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import arrive, leave
-from gateway.signposts import PERSONS, fenced, find_label, label_name, unquoted, words
+from gateway.signposts import PERSONS, find_label, label_name, to_rephrase, unquoted
 from gateway.titles import LONGEST_TITLE, cleaned, name_of
 from storage.entries import Entry, SessionDraft, SessionKind
 from storage.store import Transaction
 from storage.tree import sort_of
 
-REPHRASED_LIMIT = 1_000
-"""Characters of the message before which a fork ends."""
 _NUMBERED = re.compile(r"(#?)([0-9]{1,9})(?:\s+(.*))?\Z", re.DOTALL)
 _QUOTED = re.compile(r'(["“„”].+?["“”])(?:\s+(.*))?\Z', re.DOTALL)
 NO_PATH = "There is nothing before that to start with: /new begins without anything."
@@ -69,7 +67,7 @@ def _carry_out(tx: Transaction, desk: Desk, asked: Asked, session: int, fork: _F
         "The old one is kept."
     )
     if fork.rephrase is not None:
-        shown = fenced(words(fork.rephrase), REPHRASED_LIMIT)
+        shown = to_rephrase(asked, fork.rephrase)
         said = f"{said}\n#{fork.rephrase.number}, which is not in it, said:\n{shown}"
     arrive(tx, desk, asked, made, said)
 

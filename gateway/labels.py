@@ -9,7 +9,6 @@ from agent.markup import escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
 from gateway.signposts import (
-    TALK,
     button,
     find_label,
     label_name,
@@ -22,6 +21,7 @@ from gateway.signposts import (
 )
 from storage.entries import Draft, Entry, Kind
 from storage.store import Transaction
+from storage.tree import TALK
 
 NAME_LIMIT = 1_000
 """Characters."""

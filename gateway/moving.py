@@ -17,20 +17,16 @@ from gateway.menus import Item
 from gateway.signposts import (
     SAID,
     button,
-    fenced,
     is_unanswered,
     last_of,
     mark,
     spot,
+    to_rephrase,
     where,
-    words,
 )
 from storage.entries import Entry
 from storage.store import Transaction
 from storage.tree import fork_point
-
-REPHRASED_LIMIT = 1_000
-"""Characters of a message that is shown to be written anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +135,5 @@ def _told(tx: Transaction, asked: Asked, planned: Move) -> str:
     if planned.rephrase is not None:
         message = planned.rephrase
         lines.append(f"#{message.number} {mark(message)} said:")
-        lines.append(fenced(_written(asked, message), REPHRASED_LIMIT))
+        lines.append(to_rephrase(asked, message))
     return "\n".join(line for line in lines if line)
-
-
-def _written(asked: Asked, message: Entry) -> str:
-    """A message as it was typed, as far as that is known: in a group its text begins with the name
-    of who wrote it, which would otherwise be sent twice."""
-    text = words(message)
-    if asked.message.private or message.author != asked.who:
-        return text
-    return text.removeprefix(f"{' '.join(asked.message.user.name.split())}: ")

@@ -8,7 +8,6 @@ from gateway.labels import label_list
 from gateway.moving import Move, Stay, moving
 from gateway.signposts import (
     PERSONS,
-    TALK,
     button,
     find_entry,
     first_words,
@@ -20,6 +19,7 @@ from gateway.signposts import (
 )
 from storage.entries import Entry, Kind, LeafMove
 from storage.store import Transaction
+from storage.tree import TALK
 
 OFFERED = 8
 """Messages that /branch offers."""

@@ -11,13 +11,13 @@ from storage.entries import Entry, Json, Kind, Label
 from storage.store import Transaction
 from storage.tree import sort_of
 
-TALK = frozenset({"user", "assistant"})
-"""Sorts: what a person wrote, and answers."""
 MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool"})
 SAID = MESSAGES | {"compaction", "branch_summary"}
 """Sorts: whatever a model is shown."""
 PERSONS = frozenset({"user"})
 ANOTHER_SESSION = "This button is from another conversation than the one that goes on here now."
+REPHRASED_LIMIT = 1_000
+"""Characters of a message that is shown to be written anew."""
 WORDS = 60
 """Characters of an entry's first words in a list."""
 
@@ -139,6 +139,15 @@ def is_unanswered(tx: Transaction, leaf: int | None) -> bool:
     """Whether the last message of a path is a person's."""
     last = last_of(tx, leaf, MESSAGES, 1)
     return bool(last) and last[0].body["role"] == "user"
+
+
+def to_rephrase(asked: Asked, message: Entry) -> str:
+    """A person's message as it was typed, as far as that is known, to be written anew: in a group
+    its text begins with the name of who wrote it, which would otherwise be sent twice."""
+    text = words(message)
+    if not asked.message.private and message.author == asked.who:
+        text = text.removeprefix(f"{' '.join(asked.message.user.name.split())}: ")
+    return fenced(text, REPHRASED_LIMIT)
 
 
 def fenced(text: str, limit: int) -> str:

@@ -1,9 +1,10 @@
 """What sessions are called in lists and answers."""
 
 from agent.markup import escape
-from gateway.signposts import TALK, last_of, one_line, spot, words
+from gateway.signposts import last_of, one_line, spot, words
 from storage.entries import Overview
 from storage.store import Transaction
+from storage.tree import TALK
 
 LONGEST_TITLE = 100
 """Characters."""

@@ -10,6 +10,7 @@ from gateway.signposts import MESSAGES, first_words, mark, one_line
 from storage.entries import Entry, Kind
 from storage.outline import Run, shares
 from storage.store import Transaction
+from storage.tree import TALK
 
 LINES = 28
 PER_RUN = 5
@@ -23,7 +24,7 @@ _DEEPEST = 5
 _LEAST_WORDS = 8
 _LABEL = 14
 _SUMMARIES = frozenset({Kind.COMPACTION.value, Kind.BRANCH_SUMMARY.value})
-_TALK = frozenset({"user", "assistant"}) | _SUMMARIES
+_TALK = TALK | _SUMMARIES
 
 
 class Filter(StrEnum):
