@@ -15,7 +15,8 @@ from agent.table import BranchTable, TableError, parse_table
 from agent.tools.registry import NOTHING_DONE, validate
 from storage.entries import Json
 
-BLOCKED_TOOLSETS = frozenset({"delegation", "clarify", "memory", "code_execution", "send_message"})
+DELEGATION = "delegation"
+BLOCKED_TOOLSETS = frozenset({DELEGATION, "clarify", "memory", "code_execution", "send_message"})
 """What children never get, whatever is asked."""
 KNOWN_TOOLSETS = frozenset({"file", "terminal", "web"})
 GOAL_LIMIT = 20_000
@@ -171,6 +172,7 @@ class Planner:
         warnings += table.warnings if table is not None else ()
         worker = self._worker(given.model)
         home = self.caller.home or session
+        role = self._role(given.role, warnings)
         request = HandOverRequest(given.handoff, goal, worker, session, home)
         handed = await self.hand_over(request)
         warnings += handed.cuts if handed is not None else ()
@@ -183,8 +185,8 @@ class Planner:
             max_depth=self._escalation_depth(table),
             table=table,
             reasoning_effort=given.reasoning_effort,
-            toolsets=self._toolsets(given.toolsets, warnings),
-            role=self._role(given.role, warnings),
+            toolsets=self._toolsets(given.toolsets, role, warnings),
+            role=role,
             depth=self.caller.depth + 1,
             acceptance_criteria=(given.acceptance_criteria or "").strip(),
             retry_on_fail=given.retry_on_fail or 0,
@@ -241,7 +243,12 @@ class Planner:
             return self.limits.max_escalation_depth
         return table.max_escalation_depth
 
-    def _toolsets(self, asked: Sequence[str] | None, warnings: list[str]) -> tuple[str, ...]:
+    def _toolsets(
+        self,
+        asked: Sequence[str] | None,
+        role: Literal["leaf", "orchestrator"],
+        warnings: list[str],
+    ) -> tuple[str, ...]:
         """The caller's toolsets, or those of them that were asked for."""
         if asked is None:
             return tuple(sorted(self.caller.toolsets))
@@ -250,6 +257,8 @@ class Planner:
             known = ", ".join(sorted(KNOWN_TOOLSETS))
             raise ToolError(f"toolsets: {quote(unknown[0])} is not one; known are {known}")
         for name in dict.fromkeys(asked):
+            if name == DELEGATION and role == "orchestrator":
+                continue  # which comes with the role
             if name in BLOCKED_TOOLSETS:
                 warnings.append(f"toolset {name!r} is never given to children")
             elif name not in self.caller.toolsets:

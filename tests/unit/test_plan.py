@@ -136,6 +136,14 @@ async def test_toolsets_are_the_callers_or_fewer() -> None:
     assert len((await one({"toolsets": ["memory"] * 100})).warnings) == 1
 
 
+async def test_the_delegation_toolset_comes_with_the_role_of_an_orchestrator() -> None:
+    asked = {"toolsets": ["delegation", "file"]}
+    orchestrator = await one(asked | {"role": "orchestrator"}, max_spawn_depth=2)
+    assert (orchestrator.toolsets, orchestrator.warnings) == (("file",), ())
+    leaf = await one(asked)
+    assert leaf.warnings == ("toolset 'delegation' is never given to children",)
+
+
 @pytest.mark.parametrize(
     ("depth", "limit", "role"),
     [
