@@ -61,7 +61,8 @@ async def compact_job(desk: Desk, compacting: Compacting, turn: Turn) -> None:
             turn.journal, spec, purpose, instructions=instructions, alongside=done
         )
     except ModelError as error:
-        text = f"⚠️ The summary failed: {escape(str(error))}. Nothing was changed."
+        why = escape(str(error).rstrip("."))
+        text = f"⚠️ The summary failed: {why}. Nothing was changed."
         return await desk.store.run(lambda tx: end(desk, tx, turn, text))
     if entry is None:
         text = "There is nothing to compact: what is there is recent."

@@ -186,7 +186,7 @@ class Leaving:
         try:
             return await summarise_branch(booked, spec, entries, words=words, purpose=purpose)
         except ModelError as error:
-            why = escape(str(error))
+            why = escape(str(error).rstrip("."))
         text = f"⚠️ The summary failed: {why}. Nothing was changed; you are where you were."
         await self._end(turn, text)
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from adapters.base import CommandSpec
 from gateway.desk import NOT_YOURS, Asked, Command, Desk, Work, answer
 from gateway.leaving import move
+from gateway.limits import no_room_below
 from gateway.menus import Item
 from gateway.signposts import button, is_unanswered
 from gateway.titles import last_words, name_of, quoted_name, size_of
@@ -158,6 +159,8 @@ def _arrive_at(
 ) -> None:
     if leaf == entry.id:
         return arrive(tx, desk, asked, session)
+    if (full := no_room_below(tx, session, entry.id, desk.config.session)) is not None:
+        return arrive(tx, desk, asked, session, full)
     tx.directory.bind(asked.address, session)
     there = replace(asked, session=session, leaf=leaf)
     text, items = where_it_is(tx, asked, session, entry.id), way_back(tx, asked, session)

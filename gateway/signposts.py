@@ -162,7 +162,7 @@ def fenced(text: str, limit: int) -> str:
 def button(
     asked: Asked, label: str, command: str, *, beside: bool = False, **subject: object
 ) -> Item:
-    """A button that means an entry of the session it was made for."""
+    """A button that is about the session it was made for: pressed in another, it does nothing."""
     return Item(label, command, beside=beside, subject={**subject, "tree": asked.session})
 
 

@@ -8,7 +8,7 @@ from storage.entries import Entry, Json, Overview, SessionKind
 from storage.jsontext import copied
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
-from storage.tree import SAID, fork_point, sort_of
+from storage.tree import TALK, fork_point, sort_of
 
 
 class DirectoryTables:
@@ -78,7 +78,7 @@ class MemoryDirectory:
         found = self._tree.sessions[session]
         above = self._above(fork_point(found))
         own = [e for e in self._tree.entries.values() if e.session == session]
-        said = [e for e in (*above, *own) if sort_of(e.kind, e.body) in SAID]
+        said = [e for e in (*above, *own) if sort_of(e.kind, e.body) in TALK]
         first = next((e for e in said if e.body["role"] == "user"), None)
         if first is not None:
             first = replace(first, body=copied(first.body))

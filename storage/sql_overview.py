@@ -10,7 +10,7 @@ from storage.errors import NotFound
 from storage.schema import entries, session_members, sessions
 from storage.sql_rows import ENTRY_COLUMNS, entries_of
 from storage.sql_strands import route
-from storage.tree import SAID
+from storage.tree import TALK
 
 _joined = (
     select(session_members.c.session)
@@ -51,7 +51,7 @@ _SESSION = select(sessions.c.title, sessions.c.kind, sessions.c.parent_entry, _a
     sessions.c.id == bindparam("session")
 )
 _of_session = entries.c.session == bindparam("session")
-_COUNT = select(func.count()).where(_of_session, entries.c.sort.in_(SAID))
+_COUNT = select(func.count()).where(_of_session, entries.c.sort.in_(TALK))
 _FIRST = (
     select(*ENTRY_COLUMNS)
     .where(_of_session, entries.c.sort == "user")
@@ -63,7 +63,7 @@ _of_strand = or_(
     entries.c.id == bindparam("strand"),
     (entries.c.strand == bindparam("strand")) & (entries.c.number <= bindparam("last")),
 )
-_COUNT_ALONG = select(func.count()).where(_of_strand, entries.c.sort.in_(SAID))
+_COUNT_ALONG = select(func.count()).where(_of_strand, entries.c.sort.in_(TALK))
 _FIRST_ALONG = (
     select(*ENTRY_COLUMNS)
     .where(_of_strand, entries.c.sort == "user")

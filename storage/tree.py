@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from storage.entries import Entry, Json, Kind, Label, Session, SessionKind, Strand, Stretch
 
-SAID = ("user", "assistant")
+TALK = frozenset({"user", "assistant"})
 """The sorts of what people and the bot say to each other."""
 
 

@@ -52,7 +52,7 @@ def result(id_: str, parent: str, call_id: str, text: str = "seen") -> Json:
     return line("message", id_, parent, message=message)
 
 
-def compaction(id_: str, parent: str, kept: str | None) -> Json:
+def compaction(id_: str, parent: str | None, kept: str | None) -> Json:
     more = {"summary": "in short", "firstKeptEntryId": kept, "tokensBefore": 9}
     return line("compaction", id_, parent, **more)
 

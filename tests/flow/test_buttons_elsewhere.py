@@ -91,3 +91,18 @@ async def test_what_a_nameless_conversation_says_is_not_shown_before_it_is_taken
         shown = await command(g, f"/open #{session}", chat=GROUP, user="2")
         assert shown.text.startswith(f"This takes conversation {session} (2 messages)")
         assert "secret" not in shown.text
+
+
+async def test_where_no_branch_may_begin_a_conversation_is_opened_where_it_is(
+    store: Store,
+) -> None:
+    config = {"session": {"max_children": 1}}
+    async with gateway(ECHO, store=store, config=config) as g:
+        await talk(g, "one")
+        await talk(g, "two")
+        session = await bound(store)
+        await command(g, "/new")
+        shown = await command(g, f"/open #{session} at #2")
+        assert "which is the limit" in shown.text
+        assert "Last words: #4" in shown.text
+        assert await bound(store) == session

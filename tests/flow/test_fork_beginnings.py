@@ -76,3 +76,22 @@ async def test_a_fork_is_called_by_words_that_are_in_it(store: Store) -> None:
     async with gateway(ECHO, store=store) as g:
         await talk(g, "first words", "/branch 1", "second words")
         assert "“second words, from #4”" in (await ask(g, "/fork")).text
+
+
+async def test_a_message_to_be_written_anew_is_shown_in_a_group_without_its_writers_name(
+    store: Store,
+) -> None:
+    async with gateway(ECHO, store=store) as g:
+        for text in ("one", "two"):
+            await g.chat.say(text, private=False)
+            await g.settled()
+        shown = await ask(g, "/fork #3", private=False)
+        assert "```\ntwo\n```" in shown.text
+
+
+async def test_the_answer_that_a_fork_begins_with_is_found_below_its_question(
+    store: Store,
+) -> None:
+    async with gateway(ECHO, store=store) as g:
+        await talk(g, "one", "two", "/fork")
+        assert "Its answer, #4," in (await ask(g, "/goto 3")).text
