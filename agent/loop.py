@@ -5,7 +5,7 @@ no model call that came back is made a second time.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.journal import Alongside, Journal
@@ -189,7 +189,7 @@ class Loop:
             reply = await self.model.complete(request)
             spent += reply.usage
             if reply.content.strip() or reply.tool_calls:
-                return replace(reply, usage=spent)
+                return replace(reply, tool_calls=_told_apart(reply.tool_calls), usage=spent)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
 
     async def _run_tools(
@@ -225,6 +225,18 @@ class Loop:
 
     async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
         await self.journal.append(outcome_draft(call, entry.id, outcome))
+
+
+def _told_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls with an id for each: some models give two calls the same one, or none."""
+    found: dict[str, ToolCall] = {}
+    for call in calls:
+        id_, number = call.id, 1
+        while not id_ or id_ in found:
+            number += 1
+            id_ = f"{call.id or 'call'}_{number}"
+        found[id_] = replace(call, id=id_)
+    return tuple(found.values())
 
 
 def assistant_draft(reply: Reply, agent: Agent) -> Draft:

@@ -135,6 +135,11 @@ def _visible(entries: Sequence[Entry]) -> list[Entry]:
     return [compaction, *(e for e in entries[start:] if e.kind is not Kind.COMPACTION)]
 
 
+class _NoSummary(ModelError):
+    def __init__(self, text: str) -> None:
+        super().__init__(ModelErrorKind.BAD_REPLY, text)
+
+
 @dataclass(slots=True)
 class _Writer:
     """Has one summary written, and counts what it takes."""
@@ -195,9 +200,20 @@ class _Writer:
         ]
         text = "\n\n".join(filter(None, given))
         messages = [message("system", self.system), message("user", text)]
-        reply = await self.model.complete(Request(self.spec, messages, (), self.purpose))
+        request = Request(self.spec, messages, (), self.purpose)
+        return _bounded(await self._summary_of(request), self._summary_limit)
+
+    async def _summary_of(self, request: Request) -> str:
+        """A reply that is no summary is asked for once more: the parts before cost money."""
+        try:
+            return _text_of(await self._complete(request))
+        except _NoSummary:
+            return _text_of(await self._complete(request))
+
+    async def _complete(self, request: Request) -> Reply:
+        reply = await self.model.complete(request)
         self.usage += reply.usage
-        return _bounded(_text_of(reply), self._summary_limit)
+        return reply
 
 
 def _bounded(text: str, limit: int) -> str:
@@ -209,9 +225,7 @@ def _bounded(text: str, limit: int) -> str:
 def _text_of(reply: Reply) -> str:
     if reply.tool_calls:
         called = quote(reply.tool_calls[0].name, 60)
-        raise ModelError(
-            ModelErrorKind.BAD_REPLY, f"asked for a summary, the model called {called}"
-        )
+        raise _NoSummary(f"asked for a summary, the model called {called}")
     if not reply.content.strip():
-        raise ModelError(ModelErrorKind.BAD_REPLY, "asked for a summary, the model said nothing")
+        raise _NoSummary("asked for a summary, the model said nothing")
     return reply.content.strip()

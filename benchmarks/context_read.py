@@ -22,7 +22,8 @@ KEPT = 200
 FULL = 10_000
 BAR_COMPACTED_MS = 2.0
 BAR_FULL_MS = 40.0
-BODY = [column.name for column in entries.columns].index("body")
+COLUMNS = [column.name for column in entries.columns]
+BODY = COLUMNS.index("body")
 
 
 async def run() -> list[Figure]:
@@ -71,10 +72,11 @@ def _context(session: int) -> Callable[[Transaction], tuple[Entry, ...]]:
 def _read_rows(database: Path, length: int, *, times: int) -> float:
     """Milliseconds in the median."""
     plain = sqlite3.connect(database)
+    newest = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY id DESC LIMIT ?"
     taken = []
     for _ in range(times):
         began = time.perf_counter()
-        rows = plain.execute("SELECT * FROM entries ORDER BY id DESC LIMIT ?", (length,)).fetchall()
+        rows = plain.execute(newest, (length,)).fetchall()
         bodies = [json.loads(row[BODY]) for row in rows]
         taken.append(1e3 * (time.perf_counter() - began))
         assert len(bodies) == length

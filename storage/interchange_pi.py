@@ -255,9 +255,9 @@ def _check(kind: Kind, body: Json) -> None:
         case Kind.MESSAGE:
             sound = _is_message(body)
         case Kind.COMPACTION:
-            sound = _texts(body, "summary") and isinstance(body.get("first_kept"), str | None)
+            sound = _texts(body, "summary") and isinstance(body.get("first_kept", 0), str | None)
         case Kind.BRANCH_SUMMARY:
-            sound = _texts(body, "summary") and isinstance(body.get("from"), str | None)
+            sound = _texts(body, "summary") and isinstance(body.get("from", 0), str | None)
         case Kind.LABEL:
             sound = _texts(body, "label", "target")
         case Kind.MODEL_CHANGE:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,24 @@ async def test_stop_ends_a_call_that_a_summary_has_spoken_for(store: Store) -> N
         assert await store.read(lambda tx: tx.questions.open()) == []
         await talk(g, "and now?")
         assert '"status": "interrupted"' in told(model.requests[-1])
+
+
+async def test_calls_that_share_an_id_are_told_apart_and_all_done(store: Store) -> None:
+    class Careless(SpyModel):
+        async def complete(self, request: Request) -> Reply:
+            reply = await super().complete(request)
+            same = tuple(replace(call, id="c") for call in reply.tool_calls)
+            return replace(reply, tool_calls=same)
+
+    tasks = ({"goal": goal, "branch_table": ASKING} for goal in ("look", "see"))
+    model = Careless([delegates(*tasks), reports("There", "seen"), ECHO])
+    async with gateway(store=store, model=model) as g:
+        await talk(g, "go")
+        caller, *results, answer = (await path_of(store))[1:]
+        assert [call["id"] for call in caller.body["tool_calls"]] == ["c", "c_2"]
+        assert {result.body["tool_call_id"] for result in results} == {"c", "c_2"}
+        assert all('"status": "completed"' in result.body["content"] for result in results)
+        assert answer.body["role"] == "assistant"
 
 
 class SlowSummary(SpyModel):

@@ -322,6 +322,12 @@ SHORT_ENTRY = {"type": "compaction", "timestamp": STAMP, "summary": "", "tokensB
         (file_of({"type": "session"}, SHORT_ENTRY | {"firstKeptEntryIndex": -1}), "line 2: first"),
         (file_of(HEADER, compaction("1", None, "1")), 'line 2: its firstKeptEntryId "1" is not'),
         (file_of(HEADER, compaction("1", None, "")), 'line 2: its firstKeptEntryId "" is not'),
+        (
+            file_of(
+                HEADER, compaction("1", None, None) | {"bough": {"body": {"drop": ["first_kept"]}}}
+            ),
+            "line 2: has a bough.body that is no compaction",
+        ),
         (b"\x1f\x8b\x08\x00", "line 1: is not JSON"),
         (json.dumps(HEADER).encode("utf-16"), "line 1: is not JSON"),
     ],
@@ -345,3 +351,34 @@ def test_whatever_is_taken_in_can_be_lived_with(lines: list[Json], data: st.Data
         lived_with(file_of(*lines))
     except InterchangeError as error:
         assert str(error)
+
+
+parts = st.fixed_dictionaries(
+    {},
+    optional={"type": st.sampled_from(["text", "refusal", "image_url"]) | values, "text": values},
+)
+functions = st.fixed_dictionaries({}, optional={"name": values, "arguments": values})
+tool_calls = st.lists(
+    st.fixed_dictionaries({}, optional={"id": st.sampled_from("ab"), "function": functions}),
+    max_size=2,
+)
+chat_messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["system", "user", "assistant", "tool", "function"]) | values},
+    optional={
+        "content": values | st.lists(parts, max_size=2),
+        "tool_calls": tool_calls | values,
+        "tool_call_id": st.sampled_from("ab") | values,
+        "function_call": functions | values,
+        "name": values,
+        "refusal": values,
+    },
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(chat_messages | values, max_size=6))
+def test_a_chat_with_anything_in_it_is_taken_or_refused(messages: list[Any]) -> None:
+    try:
+        lived_with(json.dumps(messages).encode())
+    except InterchangeError as error:
+        assert str(error).startswith("message ")

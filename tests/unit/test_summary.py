@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.compaction import Cut, cut
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
-from agent.scripted import Answer, Call, Rule, ScriptedModel, When
+from agent.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
 from agent.summary import (
     BRANCH_SYSTEM,
     COMPACTION_SYSTEM,
@@ -257,6 +257,16 @@ async def test_what_is_no_summary_is_an_error(reply: Answer) -> None:
             await attempt
         assert caught.value.kind is ModelErrorKind.BAD_REPLY
         assert "summary" in str(caught.value) and "\n" not in str(caught.value)
+
+
+async def test_a_reply_that_is_no_summary_is_asked_for_once_more() -> None:
+    model = Watched(
+        Rule(reply=Answer(text="", usage=Spent(input=7, output=1)), times=1),
+        Rule(reply=Answer(text="so it was", usage=Spent(input=7, output=3))),
+    )
+    summary = await summarise(model, SPEC, whole(talk()))
+    assert summary.text.startswith("so it was")
+    assert summary.usage == Usage(14, 4, 2, None)
 
 
 async def test_the_error_of_a_model_passes_through() -> None:
