@@ -36,10 +36,11 @@ def end_everything(tx: Transaction, session: int, questions: Questions) -> bool:
 
 
 def _finish(tx: Transaction, session: int, rows: list[InboxRow], path: list[Entry]) -> None:
-    if rows:
+    """Work that nothing in the tree stands for, a summary say, leaves no trace there."""
+    if any(row.entry is not None for row in rows):
         after = path[-1].id if path else None
         tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
-        tx.inbox.finish([row.id for row in rows])
+    tx.inbox.finish([row.id for row in rows])
 
 
 def _end_delegations(tx: Transaction, session: int, path: list[Entry], questions: Questions) -> int:

@@ -1,9 +1,10 @@
+import asyncio
 from typing import Any
 
 from agent.model import ModelError, ModelErrorKind, Reply, Request
 from storage.entries import Entry, Kind
 from storage.store import Store, Transaction
-from tests.flow.conftest import Gateway, SpyModel, gateway
+from tests.flow.conftest import PATIENCE, Gateway, SpyModel, gateway
 
 SUMMARY: dict[str, Any] = {
     "when": {"system": "^You condense a branch"},
@@ -104,6 +105,39 @@ async def test_a_summary_that_fails_after_the_move_changes_nothing(store: Store)
         before = await _path(bot)
         await bot.chat.press(moved, OFFER)
         await bot.hears("The summary failed")
+        assert await _path(bot) == before
+
+
+async def _summary_begun(bot: Gateway) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not str(bot.model.requests[-1].messages[0]["content"]).startswith("You condense"):
+            await asyncio.sleep(0.01)
+
+
+SLOW = [SUMMARY | {"reply": {"text": "SUMMARY of it", "delay": 60}}, ANSWER]
+
+
+async def test_stop_ends_a_summary_and_changes_nothing(store: Store) -> None:
+    async with gateway(SLOW, store=store) as bot:
+        await _talk(bot)
+        await bot.chat.say("/branch 3")
+        moved = await bot.hears("What you left is kept")
+        before = await _path(bot)
+        await bot.chat.press(moved, OFFER)
+        await _summary_begun(bot)
+        await bot.chat.say("/stop")
+        await bot.hears("Stopped.")
+        assert await _path(bot) == before
+
+
+async def test_with_auto_stop_ends_the_summary_and_nothing_is_left(store: Store) -> None:
+    async with gateway(SLOW, store=store, config=_always("auto")) as bot:
+        await _talk(bot)
+        before = await _path(bot)
+        await bot.chat.say("/branch 3")
+        await _summary_begun(bot)
+        await bot.chat.say("/stop")
+        await bot.hears("Stopped.")
         assert await _path(bot) == before
 
 
