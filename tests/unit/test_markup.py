@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.telegram.render import render
-from agent.markup import bounded, escape, literal
+from agent.markup import bounded, escape, literal, visible
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,9 @@ def test_a_literal_stands_in_code_whatever_it_holds() -> None:
 def test_a_cut_is_visible() -> None:
     assert bounded("one\ntwo  three", 9) == "one two …"
     assert bounded("short", 9) == "short"
+
+
+def test_what_turns_text_around_or_cannot_be_seen_is_dropped() -> None:
+    foreign = "Ann\u202e\u2066 \u200bB\x1bo\x00b\ufeff\n\tعلی\u200c👩\u200d🚀"
+
+    assert visible(foreign) == "Ann Bob\n\tعلی\u200c👩\u200d🚀"
