@@ -12,8 +12,11 @@ run: setup
 demo: setup
 	@$(BIN)/bough demo
 
+# Many tests wait for processes: more workers than cores pay off.
+WORKERS ?= 3
+
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 check: setup
 	$(BIN)/ruff check .
