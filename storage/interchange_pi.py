@@ -242,8 +242,8 @@ def _amended(base: Fields, changes: Any) -> Json:
     if not isinstance(changes, dict):
         raise InterchangeError("has a bough.body that cannot be read")
     body = applied(base.body, changes)
-    touched = {*changes.get("set", ()), *changes.get("drop", ())}
-    if "pi" in changes.get("set", ()) or ("pi" in body and touched - {"call_entry"}):
+    touched = [*changes.get("set", ()), *changes.get("drop", ())]
+    if "pi" in changes.get("set", ()) or ("pi" in body and any(k != "call_entry" for k in touched)):
         raise InterchangeError("has a bough.body that contradicts the line")
     _check(base.kind, body)
     return body
