@@ -106,6 +106,13 @@ KEYS = [
 ]  # fmt: skip
 
 
+BODIES: list[Any] = [
+    *({"body": {part: value}} for part in ("set", "drop") for value in ODD),
+    *({"body": {"set": {key: value}}} for key in KEYS for value in ([], {}, [[]], "x", 7)),
+]
+odd = st.sampled_from(ODD) | st.sampled_from(BODIES)
+
+
 def _spots(value: Any) -> list[tuple[Any, Any]]:
     """Every container with every key or place in it."""
     found: list[tuple[Any, Any]] = []
@@ -132,9 +139,9 @@ def damaged(lines: list[Any], data: st.DataObject) -> list[Any]:
             case "delete":
                 del inside[at]
             case "replace":
-                inside[at] = deepcopy(data.draw(st.sampled_from(ODD)))
+                inside[at] = deepcopy(data.draw(odd))
             case "add" if isinstance(inside, dict):
-                inside[data.draw(st.sampled_from(KEYS))] = deepcopy(data.draw(st.sampled_from(ODD)))
+                inside[data.draw(st.sampled_from(KEYS))] = deepcopy(data.draw(odd))
             case "copy" if isinstance(inside, list):
                 inside.insert(at, deepcopy(inside[at]))
             case _:
@@ -206,6 +213,21 @@ def test_a_last_line_without_a_type_is_named() -> None:
     lines = deepcopy(PI)
     del lines[-1]["type"]
     with pytest.raises(InterchangeError, match=f"^line {len(lines)}: is an entry without a type"):
+        read_session(file_of(*lines), NOW)
+
+
+@pytest.mark.parametrize(
+    ("place", "change", "fault"),
+    [
+        (1, {"bough": {"body": {"drop": [[]]}}}, "is a label|contradicts|cannot be read|is no"),
+        (8, {"message": {"role": "branchSummary", "summary": "s", "content": [[]]}}, "content"),
+        (9, {"message": {"role": "bashExecution", "command": "ls", "content": [1]}}, "content"),
+    ],
+)
+def test_what_cannot_be_a_key_or_a_block_is_named(place: int, change: Json, fault: str) -> None:
+    lines = deepcopy(PI)
+    lines[place] |= change
+    with pytest.raises(InterchangeError, match=f"^line {place + 1}: .*({fault})"):
         read_session(file_of(*lines), NOW)
 
 
