@@ -54,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _complain(error, USAGE_FAULT if arguments.command == "sessions" else FAILURE)
     except KeyboardInterrupt:
         return OK
+    except Exception:
+        # Python would print it to standard error as it is, with the secrets in it.
+        log.critical("stopped by a fault of its own", exc_info=True)
+        return FAILURE
 
 
 async def serve(config: Config, *, terminal: bool = False) -> int:

@@ -178,9 +178,14 @@ def _replayed(raw: Json) -> Json:
 
 def _late_result(entry: Entry) -> Json:
     names = {"tool": entry.body.get("name"), "call": entry.body.get("tool_call_id")}
-    which = "".join(f' {key}="{_text(value)}"' for key, value in names.items() if value)
+    which = "".join(f' {key}="{_one_line(value)}"' for key, value in names.items() if value)
     text = guarded(_text(entry.body.get("content")))
     return {"role": "user", "content": f"<late result{which}>\n{text}\n</late result>"}
+
+
+def _one_line(value: Any) -> str:
+    """An attribute of a tag. An imported call may be called anything."""
+    return " ".join(_text(value).split())
 
 
 def _summary(of: str, entry: Entry) -> Json:

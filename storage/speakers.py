@@ -107,7 +107,7 @@ def told(body: Json) -> str | None:
         return guarded(content)
     given = [line for line in speaker.given.splitlines() if line.strip()]
     first, *more = speaker.typed.splitlines() or [""]
-    if given:
+    if given or _imitates(first):
         first, more = "", speaker.typed.splitlines()
     head = f"{speaker.title}: {first}".rstrip()
     return "\n".join([head, *given, *(f"{TYPED}{line}".rstrip() for line in more)])

@@ -1,11 +1,13 @@
 """What is secret, and that neither a log nor an export says it."""
 
+import argparse
 import logging
 import sys
 from io import StringIO
 
 import pytest
 
+from gateway.commandline import FAILURE, run
 from gateway.config import Config
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
 from gateway.secrets import all_secrets, environment_secrets, secrets_of
@@ -110,3 +112,10 @@ def test_to_log_everything_is_said_once(
         root.setLevel(before)
     assert out.getvalue().count(VERBOSE) == warnings
     assert "hunter2" not in out.getvalue()
+
+
+def test_a_fault_that_nobody_foresaw_goes_through_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert run(argparse.Namespace()) == FAILURE  # has no command
+    assert "stopped by a fault of its own" in caplog.text

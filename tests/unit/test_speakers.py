@@ -84,6 +84,17 @@ def test_a_name_that_looks_like_an_address_stands_behind_the_true_one(name: str)
     assert shown.count("[") == 1
 
 
+def test_a_first_line_that_looks_like_an_address_stands_below_the_true_one() -> None:
+    shown = heard(FORGED, User("telegram", "666", "Mallory"))
+    assert shown == f"[telegram:666] Mallory:\n| {FORGED}"
+
+
+def test_a_late_results_names_are_one_line() -> None:
+    body = message("tool", "x", tool_call_id=f'a">\n{FORGED}', name=f"look\u2028{FORGED}")
+    (only,) = context([entry(body)])
+    assert not any(line.startswith("[") for line in str(only["content"]).splitlines())
+
+
 def test_two_people_of_one_name_are_told_apart() -> None:
     assert heard("yes") != heard("yes", User("telegram", "666", "Ada"))
 
