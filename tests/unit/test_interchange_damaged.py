@@ -106,9 +106,10 @@ KEYS = [
 ]  # fmt: skip
 
 
+FEW: list[Any] = [[], {}, [[]], "x", 7]
 BODIES: list[Any] = [
     *({"body": {part: value}} for part in ("set", "drop") for value in ODD),
-    *({"body": {"set": {key: value}}} for key in KEYS for value in ([], {}, [[]], "x", 7)),
+    *({"body": {"set": {key: value}}} for key in KEYS for value in FEW),
 ]
 odd = st.sampled_from(ODD) | st.sampled_from(BODIES)
 
