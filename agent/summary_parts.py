@@ -10,6 +10,7 @@ from agent.report import as_text
 from agent.tail import calls_of
 from agent.template import cut
 from storage.entries import Entry, Kind
+from storage.speakers import name_taken_off, speaker_of
 
 TOOL_LIMIT = 2_000
 """Characters of a call's arguments and of its result; a cut is said."""
@@ -60,7 +61,11 @@ def _said(entry: Entry) -> Iterator[Block]:
     text = as_text(entry.body.get("content"))
     match entry.body.get("role"):
         case "user":
-            yield "person", text
+            speaker = speaker_of(entry.body)
+            if speaker is None:
+                yield "person", text
+            else:
+                yield f"person [{speaker.id}] {_name(speaker.name)}", name_taken_off(entry.body)
         case "assistant":
             calls = calls_of(entry)
             if text or not calls:

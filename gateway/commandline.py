@@ -14,6 +14,8 @@ from gateway.config import Config, load
 from gateway.demo import tour
 from gateway.doctor import examine
 from gateway.errors import GatewayError
+from gateway.logs import hide, log_to_stderr, without_secrets
+from gateway.secrets import all_secrets, environment_secrets
 from gateway.sessions_cli import manage
 from storage.errors import StoreError
 from storage.lock import hold_lock
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Carry a parsed command out; its exit status."""
     path: Path | None = getattr(arguments, "config", None)
     verbose: bool = getattr(arguments, "verbose", False)
-    log_to_stderr(logging.DEBUG if verbose else logging.INFO)
+    log_to_stderr(logging.DEBUG if verbose else logging.INFO, environment_secrets(os.environ))
     try:
         match arguments.command:
             case "demo":
@@ -39,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
             case "sessions":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
-                return asyncio.run(manage(arguments, load(path)))
+                return asyncio.run(manage(arguments, _configured(path)))
             case command:
-                config = load(path)
+                config = _configured(path)
                 terminal = command == "chat" or not (config.telegram or config.discord)
                 if terminal and not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
@@ -52,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _complain(error, USAGE_FAULT if arguments.command == "sessions" else FAILURE)
     except KeyboardInterrupt:
         return OK
+    except Exception:
+        # Python would print it to standard error as it is, with the secrets in it.
+        log.critical("stopped by a fault of its own", exc_info=True)
+        return FAILURE
 
 
 async def serve(config: Config, *, terminal: bool = False) -> int:
@@ -76,12 +82,11 @@ async def serve(config: Config, *, terminal: bool = False) -> int:
     return OK
 
 
-def log_to_stderr(level: int) -> None:
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    for talkative in ("alembic", "asyncio", "httpcore"):
-        logging.getLogger(talkative).setLevel(logging.WARNING)
+def _configured(path: Path | None) -> Config:
+    """The configuration; its secrets stand in no line of the log from now on."""
+    config = load(path)
+    hide(all_secrets(config))
+    return config
 
 
 def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -94,5 +99,5 @@ def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _complain(error: Exception, status: int) -> int:
-    print(f"bough: {error}", file=sys.stderr)
+    print(f"bough: {without_secrets(str(error))}", file=sys.stderr)
     return status

@@ -16,6 +16,8 @@ from gateway.app import model_specs, plain_model, platform_adapters
 from gateway.budgets import OUTPUT_RESERVED
 from gateway.config import BudgetsConfig, Config, DelegationConfig, load
 from gateway.errors import ConfigError
+from gateway.logs import hide, without_secrets
+from gateway.secrets import all_secrets
 from storage.entries import message
 from storage.errors import StoreUnavailable
 from storage.sql import SqlStore
@@ -39,6 +41,7 @@ async def examine(path: Path | None) -> int:
     except ConfigError as error:
         _print(Finding("configuration", False, str(error)))
         return 2
+    hide(all_secrets(config))
     _print(Finding("configuration", True, "read"))
     faults = 0
     async for finding in findings(config):
@@ -183,4 +186,5 @@ async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:
 
 def _print(finding: Finding) -> None:
     mark = "ok  " if finding.ok else "FAIL"
-    print(f"{mark}  {finding.subject}: {finding.text}", file=sys.stdout, flush=True)
+    text = without_secrets(finding.text)
+    print(f"{mark}  {finding.subject}: {text}", file=sys.stdout, flush=True)

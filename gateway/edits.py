@@ -17,7 +17,7 @@ from gateway.desk import CarryOut, Desk
 from gateway.inbound import message_draft
 from gateway.limits import no_room_below
 from storage.boxes import Arrival, InboxRow
-from storage.entries import Entry
+from storage.entries import Entry, Json
 from storage.store import Transaction
 
 OFFER = "You changed an older message (#{number}). Continue from there with the new text?"
@@ -129,13 +129,13 @@ def _find(tx: Transaction, row: InboxRow) -> _Found:
     unfinished = tx.inbox.unfinished(session)
     for waiting in unfinished:
         if waiting.kind == "message" and waiting.entry is None and _is_same(waiting, row):
-            unchanged = message_draft(waiting).body == draft.body
+            unchanged = _reads(message_draft(waiting).body, draft.body)
             return None if unchanged else _Waiting(waiting.id, session)
     linked = tx.outbox.linked_entry(row.address, _id(row))
     if linked is None:
         return None
     entry = tx.tree.entry(linked)
-    if entry.body == draft.body:
+    if _reads(entry.body, draft.body):
         return None
     return _told(tx, session, entry, unfinished)
 
@@ -155,6 +155,11 @@ def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow
     last = next((each for each in reversed(path) if is_said(each)), None)
     newest = running or (last is not None and last.id == entry.id)
     return _Told(entry, session, reachable and newest, after)
+
+
+def _reads(body: Json, other: Json) -> bool:
+    """Whether two bodies say the same to people; one may be from before speakers were kept."""
+    return bool(body.get("content") == other["content"])
 
 
 def _is_same(waiting: InboxRow, edit: InboxRow) -> bool:

@@ -10,7 +10,7 @@ from adapters.filenames import safe_name
 from agent.markup import bounded, escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import leave, way_back
-from gateway.secrets import secrets_of
+from gateway.secrets import all_secrets
 from gateway.titles import name_of, quoted_name, size_of
 from storage.boxes import StoredFile
 from storage.errors import InterchangeError
@@ -38,7 +38,7 @@ async def _export(desk: Desk, asked: Asked) -> Work:
     if wish and wish not in _REDACT:
         text = "`/export` gives this conversation as a file; `/export redact` without secrets."
         return answer(desk, asked, text)
-    redact = redactor(secrets_of(desk.config)) if wish else None
+    redact = redactor(all_secrets(desk.config)) if wish else None
     overview, exported = await desk.store.read(
         lambda tx: (tx.directory.overview(session), gather(tx, session))
     )

@@ -117,15 +117,16 @@ class Fan:
         await self.turns.store.run(partial(self._end, turn=turn, outcomes=outcomes))
 
     def _arm(self, turn: Turn, number: int, models: list[str], path: tuple[Entry, ...]) -> _Arm:
-        journal = turn.journal
-        agent = self.turns.parent(journal.session, models[number - 1])
+        of = turn.journal
+        journal = Journal(of.store, of.session, of.epoch, path, aside=True)
+        agent = self.turns.agent(journal, models[number - 1])
         allowed = {name: tool for name, tool in agent.tools.items() if name in TOOLS}
         name = models[number - 1] or agent.spec.model
         return _Arm(
             number,
             f"{number}/{len(models)} · {escape(bounded(name, NAME_SHOWN))}",
             replace(agent, tools=allowed),
-            Journal(journal.store, journal.session, journal.epoch, path, aside=True),
+            journal,
         )
 
     async def _answer(self, turn: Turn, arm: _Arm) -> _Outcome:

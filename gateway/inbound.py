@@ -1,7 +1,9 @@
 """What came in, as entries of a session."""
 
+from adapters.events import display_name
 from storage.boxes import InboxRow
 from storage.entries import Draft, Entry, Kind, message
+from storage.speakers import spoken
 from storage.store import Transaction
 
 WORDLESS = "[a message without words]"
@@ -17,19 +19,21 @@ def author_of(row: InboxRow) -> str:
 def message_draft(row: InboxRow) -> Draft:
     """A person's message as the model reads it. In a group it says who speaks."""
     payload = row.payload
-    parts = []
+    given = []
     if payload["quoted"]:
-        parts.append("\n".join(f"> {line}" for line in payload["quoted"].splitlines()))
+        given.append("\n".join(f"> {line}" for line in payload["quoted"].splitlines()))
     if payload["attachments"]:
         kinds = ", ".join(payload["attachments"])
-        parts.append(f"[attached, but not readable here: {kinds}]")
-    if payload["text"].strip():
-        parts.append(payload["text"])
-    text = "\n\n".join(parts) or WORDLESS
-    if not payload["private"]:
-        name = " ".join(payload["user"]["name"].split())
-        text = f"{name}: {text}"
-    return Draft(Kind.MESSAGE, message("user", text), author=author_of(row))
+        given.append(f"[attached, but not readable here: {kinds}]")
+    typed = payload["text"] if payload["text"].strip() else ""
+    if not (given or typed):
+        given.append(WORDLESS)
+    ours = "\n\n".join([*given, ""] if typed else given)
+    who = author_of(row)
+    if payload["private"]:
+        return Draft(Kind.MESSAGE, message("user", ours + typed), author=who)
+    name = display_name(payload["user"]["name"], who)
+    return Draft(Kind.MESSAGE, {"role": "user", **spoken(who, name, ours, typed)}, author=who)
 
 
 def link_message(tx: Transaction, entry: Entry, row: InboxRow) -> None:

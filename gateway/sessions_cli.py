@@ -17,7 +17,7 @@ from typing import Any
 from gateway.access import LOCAL
 from gateway.config import Config
 from gateway.errors import SessionsFault
-from gateway.secrets import secrets_of
+from gateway.secrets import all_secrets
 from gateway.sessions_text import context_text, list_text, tree_text
 from gateway.sessions_view import context_view, list_view, tree_view
 from storage.entries import Session, SessionKind
@@ -95,7 +95,7 @@ def _import_text(taken: dict[str, Any]) -> Iterator[str]:
 
 async def _export(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
     exported = await store.read(lambda tx: gather(tx, arguments.session))
-    redact = redactor(secrets_of(config)) if arguments.redact else None
+    redact = redactor(all_secrets(config)) if arguments.redact else None
     lines = write_session(exported, redact)
     children = await store.read(lambda tx: tx.tree.children(arguments.session))
     if transcripts := sum(child.kind is SessionKind.SUBAGENT for child in children):

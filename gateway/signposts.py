@@ -8,6 +8,7 @@ from agent.markup import bounded, escape
 from gateway.desk import Asked
 from gateway.menus import Item
 from storage.entries import Entry, Json, Kind, Label
+from storage.speakers import name_taken_off, speaker_of
 from storage.store import Transaction
 from storage.tree import sort_of
 
@@ -145,8 +146,11 @@ def to_rephrase(asked: Asked, message: Entry) -> str:
     """A person's message as it was typed, as far as that is known, to be written anew: in a group
     its text begins with the name of who wrote it, which would otherwise be sent twice."""
     text = words(message)
-    if not asked.message.private and message.author == asked.who:
-        text = text.removeprefix(f"{' '.join(asked.message.user.name.split())}: ")
+    if message.author == asked.who:
+        if speaker_of(message.body) is not None:
+            text = name_taken_off(message.body).strip()
+        elif not asked.message.private:  # from before speakers were kept
+            text = text.removeprefix(f"{asked.message.user.name}: ")
     return fenced(text, REPHRASED_LIMIT)
 
 

@@ -17,6 +17,7 @@ from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIteratio
 from agent.markup import escape
 from agent.model import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
 from agent.off_loop import LONG
+from agent.prompts import in_company
 from agent.tools.think import thoughts_in
 from gateway.asides import on_its_branch
 from gateway.compacting import Compacting
@@ -42,6 +43,7 @@ from storage.delegations import Delegation
 from storage.entries import Draft, Entry, Kind, record
 from storage.errors import EpochLost, StoreUnavailable
 from storage.ledger import LedgerLine
+from storage.speakers import several_speak
 from storage.store import Store, Transaction
 from storage.tree import from_first_kept
 
@@ -237,7 +239,7 @@ class Turns:
     async def _converse(self, turn: Turn) -> None:
         """Let the agent answer what was said, decided or found out."""
         await self._carry_on(turn)
-        agent = self.parent(turn.journal.session, turn.rows[-1].payload.get("model"))
+        agent = self.agent(turn.journal, turn.rows[-1].payload.get("model"))
         loop = Loop(
             self.model,
             agent,
@@ -254,6 +256,14 @@ class Turns:
             case Answered() | Asleep() | CalledFinal():
                 if not turn.answered:
                     await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+
+    def agent(self, journal: Journal, model: str | None) -> Agent:
+        """The parent agent, told how to read who speaks where several do. That is decided by the
+        path alone, so that its instructions stay the same for as long as they can."""
+        agent = self.parent(journal.session, model)
+        if not several_speak(journal.path):
+            return agent
+        return replace(agent, system=in_company(agent.system))
 
     async def _run(self, loop: Loop) -> Result:
         """Once more after a compaction, where the provider says that the context is too long."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from storage.entries import Entry, Json, Kind
+from storage.speakers import guarded, told
 from storage.tree import from_first_kept
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
@@ -130,7 +131,10 @@ class _Group:
 
 def _message(entry: Entry, model: str | None) -> Json:
     body = entry.body
-    message: Json = {"role": body["role"], "content": body.get("content")}
+    content = body.get("content")
+    if body["role"] == "user" and isinstance(content, str):
+        content = told(body)
+    message: Json = {"role": body["role"], "content": content}
     if "tool_call_id" in body:
         message["tool_call_id"] = body["tool_call_id"]
     if "name" in body:
@@ -174,18 +178,19 @@ def _replayed(raw: Json) -> Json:
 
 def _late_result(entry: Entry) -> Json:
     names = {"tool": entry.body.get("name"), "call": entry.body.get("tool_call_id")}
-    which = "".join(f' {key}="{_text(value)}"' for key, value in names.items() if value)
-    return {
-        "role": "user",
-        "content": f"<late result{which}>\n{_text(entry.body.get('content'))}\n</late result>",
-    }
+    which = "".join(f' {key}="{_one_line(value)}"' for key, value in names.items() if value)
+    text = guarded(_text(entry.body.get("content")))
+    return {"role": "user", "content": f"<late result{which}>\n{text}\n</late result>"}
+
+
+def _one_line(value: Any) -> str:
+    """An attribute of a tag. An imported call may be called anything."""
+    return " ".join(_text(value).split())
 
 
 def _summary(of: str, entry: Entry) -> Json:
-    return {
-        "role": "user",
-        "content": f"<summary of {of}>\n{_text(entry.body.get('summary'))}\n</summary of {of}>",
-    }
+    text = guarded(_text(entry.body.get("summary")))
+    return {"role": "user", "content": f"<summary of {of}>\n{text}\n</summary of {of}>"}
 
 
 def _text(value: Any) -> str:

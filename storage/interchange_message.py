@@ -31,7 +31,7 @@ def from_pi(given: Json, time: float | None) -> Json | None:
     patch: Json = {}
     if isinstance(content, list):
         if not same(made["content"], content):
-            patch["blocks"] = _order(_blocks(body), content)
+            patch["blocks"] = _order(_blocks(body), _listed(content))
         made["content"] = content
     if changes := difference(made, given):
         patch |= changes

@@ -16,6 +16,7 @@ from storage.entries import Json, Kind, message
 from storage.errors import InterchangeError
 from storage.interchange_message import MOST_TOKENS, from_pi, text_of, to_pi
 from storage.interchange_patch import applied, difference
+from storage.speakers import claimed
 
 OURS = "bough."
 SESSION = "bough.session"
@@ -58,7 +59,7 @@ def decode(line: Json, fallback: float) -> Fields:
         return base
     return Fields(
         base.kind,
-        _amended(base, ours["body"]) if "body" in ours else base.body,
+        claimed(_amended(base, ours["body"])) if "body" in ours else base.body,
         _author(ours.get("author", base.author)),
         _count(ours.get("tokens", base.tokens)),
         time if "time" in ours else base.time,
@@ -241,8 +242,8 @@ def _amended(base: Fields, changes: Any) -> Json:
     if not isinstance(changes, dict):
         raise InterchangeError("has a bough.body that cannot be read")
     body = applied(base.body, changes)
-    touched = {*changes.get("set", ()), *changes.get("drop", ())}
-    if "pi" in changes.get("set", ()) or ("pi" in body and touched - {"call_entry"}):
+    touched = [*changes.get("set", ()), *changes.get("drop", ())]
+    if "pi" in changes.get("set", ()) or ("pi" in body and any(k != "call_entry" for k in touched)):
         raise InterchangeError("has a bough.body that contradicts the line")
     _check(base.kind, body)
     return body

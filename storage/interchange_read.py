@@ -166,7 +166,8 @@ class _Trailer:
 
 def _trailer(lines: Sequence[Line], ids: Mapping[str, int]) -> _Trailer:
     last = lines[-1] if lines else None
-    if last is None or last.value.get("customType") != SESSION or last.value["type"] != "custom":
+    kind = (last.value.get("type"), last.value.get("customType")) if last is not None else ()
+    if last is None or kind != ("custom", SESSION):
         return _Trailer()
     data = last.value.get("data")
     if not isinstance(data, dict) or not isinstance(data.get("title"), str):

@@ -6,7 +6,8 @@ bounded, so that a text of any length is searched in one go.
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from urllib.parse import quote, quote_plus
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 4
@@ -42,19 +43,26 @@ _AFTER_ITS_NAME = re.compile(
     r"(?P<before>"
     # Authorization headers, and values with a telling name, in JSON within JSON too.
     r"\b(?:bearer|basic)\s{1,4}(?=[a-z.~+/=_-]{0,200}\d)(?=[\w.~+/=-]{12})|"
+    # Any value of such a header that has a digit, and keys in URLs.
+    r"\b(?:proxy-)?authorization\\{0,8}[\"']?\s{0,4}[:=]\s{0,4}\\{0,8}[\"']?(?:\w{1,20}\s{1,4})?"
+    r"(?=[^\s\"']{0,200}\d)(?=[^\s\"']{12})|"
+    r"[?&](?:key|sig|signature|auth|code)=(?=[^\s\"'&]{6})|"
     rf"(?:{_NAMES})\\{{0,8}}[\"']?\s{{0,4}}[:=]\s{{0,4}}\\{{0,8}}[\"']?(?=[^\s\"']{{6}})"
     r")[^\s\"'\\,;&<>]{1,4000}",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"(?P<before>://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)")
+_IN_URL = re.compile(
+    r"(?P<before>://(?:[^\s/:@\"']{0,200}:(?=[^\s/@\"']{1,200}@)|(?=[^\s/:@\"']{20,200}@)))"
+    r"[^\s/@\"']{1,200}(?=@)"
+)
 
 
 def redactor(secrets: Collection[str]) -> Callable[[str], str]:
     """What replaces every secret in a text: the known ones, and what looks like one."""
-    known = {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
-    known |= {json.dumps(secret)[1:-1] for secret in known}  # as they stand in quoted JSON
+    known = {form for each in secrets if len(each) >= SHORTEST_SECRET for form in _forms(each)}
     longest_first = sorted(known, key=len, reverse=True)
-    exact = re.compile("|".join(map(re.escape, longest_first))) if known else None
+    # Libraries write some of what they show in small letters.
+    exact = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE) if known else None
 
     def redact(text: str) -> str:
         if exact is not None:
@@ -65,3 +73,11 @@ def redactor(secrets: Collection[str]) -> Callable[[str], str]:
         return text
 
     return redact
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """How it may be written: as it is, in JSON, in Python's own notation, in a URL."""
+    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    yield from (repr(secret)[1:-1], repr(secret.encode("utf-8", "replace"))[2:-1])
+    raw = secret.encode("utf-8", "replace")
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))

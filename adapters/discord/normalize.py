@@ -10,7 +10,7 @@ from discord.abc import User as DiscordUser
 
 from adapters.discord.interactions import Handle, Kind
 from adapters.discord.payload import BUTTON_PREFIX
-from adapters.events import Conversation, File, Message, Press, User, clean
+from adapters.events import Conversation, File, Message, Press, User, clean, display_name
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""
@@ -138,7 +138,11 @@ def _conversation(channel_id: int) -> Conversation:
 
 
 def _user(user: DiscordUser) -> User:
-    return User("discord", str(user.id), clean(user.display_name))
+    return User("discord", str(user.id), _name(user))
+
+
+def _name(user: DiscordUser) -> str:
+    return display_name(user.display_name, f"discord:{user.id}")
 
 
 def _is_private(channel: object) -> bool:
@@ -201,7 +205,7 @@ def _cut_mention(message: discord.Message, me: DiscordUser) -> str:
 
 def _readable(text: str, message: discord.Message) -> str:
     """Mentions as "@name" and "#channel"; those that nobody knows stay as they are."""
-    names = {user.id: user.display_name for user in message.mentions}
+    names = {user.id: _name(user) for user in message.mentions}
     guild = message.guild
 
     def name(mention: re.Match[str]) -> str:

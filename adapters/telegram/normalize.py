@@ -7,7 +7,7 @@ from hashlib import sha256
 import telegram
 from telegram.constants import ChatType, MessageEntityType
 
-from adapters.events import Conversation, File, Message, Press, Update, User, clean
+from adapters.events import Conversation, File, Message, Press, Update, User, clean, display_name
 from adapters.telegram import utf16
 
 PLATFORM = "telegram"
@@ -104,7 +104,8 @@ def _press(query: telegram.CallbackQuery) -> Press | None:
 
 
 def _user(person: telegram.User) -> User:
-    return User(PLATFORM, str(person.id), clean(person.full_name))
+    name = display_name(person.full_name, f"{PLATFORM}:{person.id}")
+    return User(PLATFORM, str(person.id), name)
 
 
 def _conversation(message: telegram.MaybeInaccessibleMessage) -> Conversation:

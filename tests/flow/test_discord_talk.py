@@ -13,9 +13,10 @@ ECHO = [says("parent", "you said: {last}")]
 
 
 def heard(g: DiscordGateway, request: int = -1) -> list[str]:
-    """What people said, in a request to the parent's model."""
+    """What people said, in a request to the parent's model; their addresses without the digits."""
     messages = g.asked("parent")[request].messages
-    return [message["content"] for message in messages if message["role"] == "user"]
+    texts = [message["content"] for message in messages if message["role"] == "user"]
+    return [re.sub(r"\A\[discord:\d+\]", "[discord:…]", text) for text in texts]
 
 
 async def test_a_private_message_is_answered(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ async def test_in_a_channel_a_mention_and_a_reply_are_answered_as_replies(tmp_pa
         again = g.discord.say(general, ANN, "and now?", reply_to=first)
         second = await g.reads("and now?", general)
         assert second["message_reference"]["message_id"] == again["id"]
-        assert heard(g) == ["olga: what is up?", "ann: and now?"]
+        assert heard(g) == ["[discord:…] olga: what is up?", "[discord:…] ann: and now?"]
 
 
 async def test_a_message_that_quotes_another_brings_it_along(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ async def test_a_message_that_quotes_another_brings_it_along(tmp_path: Path) -> 
         await g.reads("green", general)
         g.discord.say(general, OLGA, f"{g.discord.mention} is that so?", reply_to=thesis)
         await g.reads("is that so?", general)
-        assert heard(g)[-1] == "olga: > the sky is green @Bough\n\nis that so?"
+        assert heard(g)[-1] == "[discord:…] olga:\n> the sky is green @Bough\n| is that so?"
 
 
 async def test_what_cannot_be_read_is_said_to_be_there(tmp_path: Path) -> None:
@@ -64,7 +65,8 @@ async def test_in_a_channel_the_talk_of_others_waits_for_its_turn(tmp_path: Path
         await g.models.arrived.wait()
         g.mentions("and me", ANN)
         await g.reads("ann: and me", g.discord.general)
-        assert g.said(g.discord.general) == ["done", "you said: ann: and me"]
+        ann = g.discord.user(ANN).id
+        assert g.said(g.discord.general) == ["done", f"you said: [discord:{ann}] ann: and me"]
         assert len(g.models.requests) == 2
 
 
@@ -78,8 +80,8 @@ async def test_a_thread_is_a_conversation_of_its_own(tmp_path: Path) -> None:
         g.tells("in private")
         await g.reads("in private")
         assert [heard(g, n) for n in range(3)] == [
-            ["olga: in the channel"],
-            ["olga: in the thread"],
+            ["[discord:…] olga: in the channel"],
+            ["[discord:…] olga: in the thread"],
             ["in private"],
         ]
 
@@ -90,7 +92,7 @@ async def test_people_in_one_channel_share_the_conversation(tmp_path: Path) -> N
         await g.reads("one", g.discord.general)
         g.mentions("two", ANN)
         await g.reads("two", g.discord.general)
-        assert heard(g) == ["olga: one", "ann: two"]
+        assert heard(g) == ["[discord:…] olga: one", "[discord:…] ann: two"]
 
 
 async def test_a_stranger_starts_nothing_and_is_told_once_in_private(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ async def test_fifty_quick_messages_in_one_channel_keep_their_order(tmp_path: Pa
         for number in range(50):
             g.mentions(f"message {number}.")
         await g.reads("message 49.", g.discord.general)
-        assert heard(g) == [f"olga: message {number}." for number in range(50)]
+        assert heard(g) == [f"[discord:…] olga: message {number}." for number in range(50)]
 
 
 async def test_fifty_queued_messages_are_each_answered_in_order(tmp_path: Path) -> None:

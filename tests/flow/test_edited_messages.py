@@ -300,7 +300,7 @@ async def test_in_a_group_an_edit_does_not_end_another_ones_turn(store: Store) -
     ]
     async with gateway(rules, store=store) as g:
         mine = await g.chat.say("mine", user="2", private=False)
-        await g.hears("said: User 2: mine")
+        await g.hears("said: [telegram:2] User 2: mine")
         await g.settled()
         await g.chat.say("slow", user="3", private=False)
         await asyncio.sleep(0.1)
@@ -309,7 +309,7 @@ async def test_in_a_group_an_edit_does_not_end_another_ones_turn(store: Store) -
         await g.hears("slow answer")
         await g.settled()
         await g.chat.press(offer, "Continue from there", user="2")
-        await g.hears("said: User 2: changed")
+        await g.hears("said: [telegram:2] User 2: changed")
 
 
 async def test_an_edit_of_what_has_too_many_neighbours_is_told(store: Store) -> None:

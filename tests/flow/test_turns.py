@@ -96,7 +96,7 @@ async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
         await g.chat.say("slow", user="2", private=False)
         await asyncio.sleep(0.2)
         await g.chat.say("mine", user="3", private=False)
-        await g.hears("answer to User 3: mine")
+        await g.hears("answer to [telegram:3] User 3: mine")
         assert g.chat.texts()[0] == "slow answer"
 
 

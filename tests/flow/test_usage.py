@@ -162,7 +162,7 @@ async def test_the_turn_after_a_decision_is_for_whoever_asked_at_first(store: St
     told = {"name": "report_outcome", "arguments": report}
     rules = [
         {
-            "when": {"tier": "parent", "last": "^User 7: go"},
+            "when": {"tier": "parent", "last": "User 7: go$"},
             "reply": {"tool_calls": [call], "usage": nothing},
         },
         {"when": {"tier": "worker"}, "reply": {"tool_calls": [told], "usage": nothing}},
