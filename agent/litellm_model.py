@@ -222,11 +222,13 @@ def _storable(value: Any) -> Any:
 def _name_calls(calls: list[Json]) -> list[Json]:
     """Give every call an id of its own, a name, and arguments in text; changes them in place."""
     taken: set[str] = set()
+    numbers: dict[str, Iterator[int]] = {}
     for call in calls:
-        wanted = call.get("id") or f"call_{uuid4().hex}"
-        others = (f"{wanted}-{number}" for number in count(2))
-        call["id"] = wanted if wanted not in taken else next(i for i in others if i not in taken)
-        taken.add(call["id"])
+        id_ = wanted = call.get("id") or f"call_{uuid4().hex}"
+        while id_ in taken:
+            id_ = f"{wanted}-{next(numbers.setdefault(wanted, count(2)))}"
+        call["id"] = id_
+        taken.add(id_)
         function = call["function"]
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
