@@ -120,8 +120,8 @@ class ModelConfig(Section):
     api: str | None = None
     reasoning_effort: str | None = None
     context_window: int | None = Field(default=None, gt=0)
-    input_cost: float | None = Field(default=None, ge=0)
-    output_cost: float | None = Field(default=None, ge=0)
+    input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    output_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     fallback: Annotated[tuple[str, ...], BeforeValidator(_several)] = ()
 
     @model_validator(mode="after")

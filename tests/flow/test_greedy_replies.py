@@ -48,7 +48,7 @@ async def test_of_ten_thousand_calls_sixteen_are_run_and_all_are_answered(
 
 
 async def test_of_four_hundred_delegations_sixteen_are_begun(store: Store) -> None:
-    rules = [delegates(*({"goal": f"t{n}"} for n in range(400))), says("w", delay=0.01), ANSWER]
+    rules = [delegates(*({"goal": f"t{n}"} for n in range(400))), says("w", delay=0.1), ANSWER]
     model = CountingModel(rules)
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
@@ -105,7 +105,10 @@ async def test_a_worker_that_calls_too_much_can_still_report(store: Store) -> No
 
 
 async def test_an_overseer_that_calls_too_much_still_decides(store: Store) -> None:
-    table = [{"default": {"action": "escalate", "tier": "overseer"}}]
+    table = [
+        {"condition": "Seen", "branch": {"action": "escalate", "tier": "overseer"}},
+        {"default": {"action": "escalate", "tier": "overseer"}},
+    ]
     resolve = {"summary": "fine", "branch": "ok", "evidence": "all"}
     odd = [{"name": "nothing", "arguments": "{}"}] * 300
     rules: list[Rule] = [
