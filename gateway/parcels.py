@@ -11,6 +11,8 @@ from storage.entries import Json
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
+_SAMPLE = 8_192
+"""Characters of Markdown for each message, to see whether a text is too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,7 @@ class Composer:
         """One parcel for each platform message; buttons and a stored file hang on the last, a reply
         on the first. Too long a text goes as a file, unless it has a file or buttons of its own:
         what people are to decide on stands where they press."""
-        bodies, whole = self._render(address, markdown), None
-        if file is None and not buttons and len(bodies) > self.max_messages:
-            bodies, whole = self._shortened(address, markdown, bodies)
+        bodies, whole = self._bounded(address, markdown, wanted=file is None and not buttons)
         last = len(bodies) - 1
         return [
             Parcel(
@@ -78,9 +78,7 @@ class Composer:
     ) -> list[Parcel]:
         """Put another text where an outbox row's message, or a message by its id, stands. What one
         message does not hold follows in others, and so do the buttons then."""
-        bodies, whole = self._render(address, markdown), None
-        if not buttons and len(bodies) > self.max_messages:
-            bodies, whole = self._shortened(address, markdown, bodies)
+        bodies, whole = self._bounded(address, markdown, wanted=not buttons)
         first, *rest = bodies
         shown = [asdict(button) for button in buttons]
         here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
@@ -113,16 +111,24 @@ class Composer:
         edit = Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
         return [edit] if fits else [edit, *self.post(address, addition)]
 
-    def _shortened(
-        self, address: str, markdown: str, bodies: Sequence[Body]
-    ) -> tuple[list[Body], StoredFile]:
-        """A text as its first message, a note, and the file that goes with the note."""
+    def _bounded(
+        self, address: str, markdown: str, *, wanted: bool
+    ) -> tuple[list[Body], StoredFile | None]:
+        """A text as messages; where it is `wanted` and there would be too many, its first message
+        and a note, with the file that goes with the note."""
+        # The beginning is enough to see that it is too long: rendering megabytes would take seconds.
+        sample = markdown[: _SAMPLE * (self.max_messages + 1)] if wanted else markdown
+        bodies = self._render(address, sample)
+        if len(sample) < len(markdown) and len(bodies) <= self.max_messages:
+            bodies = self._render(address, markdown)
+        if not wanted or len(bodies) <= self.max_messages:
+            return bodies, None
         data = markdown.encode("utf-8", "replace")
         kept = data[:FILE_LIMIT].decode("utf-8", "ignore").encode()
-        cut = " The file is cut there too: there was even more." if len(kept) < len(data) else ""
+        cut = " It is cut too: there was even more." if len(kept) < len(data) else ""
         note = (
-            f"✂️ This would be {len(bodies)} messages. Its beginning is above; the whole text is in "
-            f"this file.{cut}"
+            f"✂️ This would be more than {self.max_messages} messages. Its beginning is above; the "
+            f"whole text is in this file.{cut}"
         )
         return [bodies[0], *self._render(address, note)], StoredFile("answer.md", kept)
 
