@@ -285,9 +285,7 @@ def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
         f"at most {agent.max_calls} at a time."
     )
     log.warning("a reply of %s made %d calls; %d are run", entry.author, len(calls), len(taken))
-    body = record(
-        "surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told
-    )
+    body = record("surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told)
     return Draft(Kind.RECORD, body, author=agent.tier)
 
 

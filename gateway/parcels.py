@@ -116,7 +116,7 @@ class Composer:
     ) -> tuple[list[Body], StoredFile | None]:
         """A text as messages; where it is `wanted` and there would be too many, its first message
         and a note, with the file that goes with the note."""
-        # The beginning is enough to see that it is too long: rendering megabytes would take seconds.
+        # Its beginning shows whether it is too long; rendering megabytes would take seconds.
         sample = markdown[: _SAMPLE * (self.max_messages + 1)] if wanted else markdown
         bodies = self._render(address, sample)
         if len(sample) < len(markdown) and len(bodies) <= self.max_messages:

@@ -288,7 +288,9 @@ class Turns:
     def _on_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
         """What the model says goes out in the transaction that stores it; the last word ends the
         turn there too."""
-        thoughts = thoughts_in(reply.tool_calls[: agent.max_calls]) if self.config.show_thoughts else []
+        thoughts = (
+            thoughts_in(reply.tool_calls[: agent.max_calls]) if self.config.show_thoughts else []
+        )
         said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
         parcels = [p for text in said if text.strip() for p in self._compose(turn, text)]
         last = turn.answered = not reply.tool_calls

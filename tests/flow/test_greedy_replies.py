@@ -21,7 +21,9 @@ from tests.flow.delegating import (
 from tests.tool_calls import dangling
 
 
-def makes(name: str, count: int, arguments: Any = "{}", *, tier: str = "parent", **when: Any) -> Rule:
+def makes(
+    name: str, count: int, arguments: Any = "{}", *, tier: str = "parent", **when: Any
+) -> Rule:
     calls = [{"name": name, "arguments": arguments} for _ in range(count)]
     return {"when": {"tier": tier, **when}, "reply": {"tool_calls": calls}}
 
@@ -79,7 +81,9 @@ async def test_a_turn_starts_thirty_two_delegations_however_many_replies_it_make
 async def test_tasks_of_a_batch_count_one_by_one(store: Store) -> None:
     config = {"delegation": {"max_per_turn": 4}}
     batch = {"tasks": [{"goal": "a"}, {"goal": "b"}, {"goal": "c"}]}
-    async with gateway([delegates(batch, batch), says("w"), ANSWER], store=store, config=config) as g:
+    async with gateway(
+        [delegates(batch, batch), says("w"), ANSWER], store=store, config=config
+    ) as g:
         await g.chat.say("go")
         await g.hears("result: Error: 3 more")
         assert len(g.model.of("worker")) == 3

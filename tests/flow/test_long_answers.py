@@ -14,7 +14,9 @@ from tests.flow.on_discord import files, talk
 from tests.flow.on_telegram import handled, refused
 from tests.flow.telegram_gateway import OWNER, says, telegram_gateway
 
-LONG = "\n\n".join(f"Paragraph {n} of a very long answer. " + "words and words " * 30 for n in range(400))
+LONG = "\n\n".join(
+    f"Paragraph {n} of a very long answer. " + "words and words " * 30 for n in range(400)
+)
 RULES: list[dict[str, Any]] = [
     {"when": {"last": "^long"}, "reply": {"text": LONG}},
     {"reply": {"text": "re: {last}"}},
@@ -99,6 +101,7 @@ async def test_a_long_command_output_is_a_file_too(store: Store) -> None:
 async def test_telegram_takes_the_file_of_a_long_answer(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, [says("parent", LONG)]) as g:
         g.say("long")
+        await g.hears("the whole text is in this file")
         await handled(g)
         *_, last = g.telegram.messages(OWNER)
         kept = g.telegram.file(last)
