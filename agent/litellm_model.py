@@ -267,8 +267,7 @@ def _usage(request: Request, reply: Reply, response: Any) -> Usage:
     read = token_count(getattr(used, "prompt_tokens", None))
     written = token_count(getattr(used, "completion_tokens", None))
     by_litellm = response._hidden_params.get("response_cost") if read else None
-    read = read or estimated_input(request)
-    written = written or estimated_output(reply)
+    read, written = read or estimated_input(request), written or estimated_output(reply)
     cost = price(request.spec, read, written)
     return Usage(read, written, 1, dollars(cost if cost is not None else by_litellm))
 

@@ -189,3 +189,20 @@ async def test_calls_that_all_have_one_id_are_told_apart_quickly(store: Store) -
         await g.hears("done")
         kinds = [e.kind for e in await store.read(lambda tx: tx.tree.entries(1))]
         assert Kind.RECORD not in kinds
+
+
+async def test_a_reply_with_too_many_calls_survives_export_and_import(store: Store) -> None:
+    rules = [makes("no_such_tool", 40, last="^go"), says("done", tier="parent")]
+    async with gateway(rules, store=store) as g:
+        await g.chat.say("go")
+        await g.hears("done")
+        await g.chat.say("/export")
+        await g.settled()
+        (file,) = [one.upload for one in g.chat.shown.values() if one.upload is not None]
+        await g.chat.say("/import", files={"old.jsonl": file.data})
+        await g.hears("Taken in")
+        await g.chat.say("and now")
+        await g.hears("done", count=2)
+        told = g.model.of("parent")[-1].messages
+        assert dangling(told) == []
+        assert "delegation.max_calls_per_reply is 16" in tool_results(g.model.of("parent")[-1])[16]
