@@ -192,8 +192,9 @@ def _tokens(entry: Entry) -> int:
             return _estimate(as_text(entry.body.get("content")) + written)
         case Kind.BRANCH_SUMMARY:
             return _estimate(as_text(entry.body.get("summary")))
-        case Kind.RECORD if _suspends(entry):
-            return _estimate(as_text(entry.body.get("result")))
+        case Kind.RECORD:
+            told = entry.body.get("record") in ("suspended", "surplus")
+            return _estimate(as_text(entry.body.get("result"))) if told else 0
         case _:
             return 0
 

@@ -42,14 +42,19 @@ class Journal:
         return tuple(self._path)
 
     async def append(
-        self, draft: Draft | Callable[[Transaction], Draft], alongside: Alongside | None = None
+        self,
+        draft: Draft | Callable[[Transaction], Draft],
+        alongside: Alongside | None = None,
+        *,
+        then: Callable[[Entry], Draft | None] | None = None,
     ) -> Entry:
-        """Append after the leaf: a draft, or what a function makes in the same transaction.
+        """Append after the leaf: a draft, or what a function makes in the same transaction. `then`
+        makes of the new entry what is appended right below it, in that transaction too.
 
         Concurrent callers are put in a row. EpochLost where another turn holds the session now.
         """
 
-        def work(tx: Transaction) -> Entry:
+        def work(tx: Transaction) -> list[Entry]:
             after = self._path[-1].id if self._path else None
             made = draft if isinstance(draft, Draft) else draft(tx)
             entry = tx.tree.append(
@@ -57,12 +62,18 @@ class Journal:
             )
             if alongside is not None:
                 alongside(tx, entry)
-            return entry
+            more = then(entry) if then is not None else None
+            if more is None:
+                return [entry]
+            below = tx.tree.append(
+                self.session, more, after=entry.id, epoch=self.epoch, aside=self.aside
+            )
+            return [entry, below]
 
         async with self._pen:
-            entry = await self.store.run(work)
-            self._path.append(entry)
-        return entry
+            appended = await self.store.run(work)
+            self._path += appended
+        return appended[0]
 
 
 def claim(tx: Transaction, session: int) -> tuple[int, tuple[Entry, ...]]:

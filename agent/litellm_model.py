@@ -5,19 +5,23 @@ is kept quiet and does nothing on its own: no telemetry, no retries, no logs of 
 """
 
 import asyncio
+import functools
 import importlib
 import json
 import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import count, islice
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from agent.metering import count as token_count
+from agent.metering import dollars, estimated_input, estimated_output, readable_usage
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
 from agent.retry import read_retry_after
 from storage.entries import Json, Usage
@@ -85,7 +89,7 @@ class LitellmModel:
         except Exception as error:  # noqa: BLE001  (litellm raises anything, its own bugs too)
             # Not chained: what litellm says may repeat the prompt and the key.
             raise _translate(spec, error) from None
-        return _read(spec, response)
+        return _read(request, response)
 
     def _late(self, spec: ModelSpec) -> ModelError:
         text = f"no answer within {self._timeout:g} s"
@@ -149,6 +153,7 @@ def _import_litellm() -> Any:
     litellm: Any = importlib.import_module("litellm")
     for name in _NEEDED_BY_A_CALL:
         importlib.import_module(name)
+    _read_usage_leniently()
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True
@@ -159,6 +164,23 @@ def _import_litellm() -> Any:
     # A call that is cancelled at the right moment leaves one behind, which does no harm.
     warnings.filterwarnings("ignore", r"coroutine '\w+\.acompletion' was never", RuntimeWarning)
     return litellm
+
+
+def _read_usage_leniently() -> None:
+    """litellm takes no reply of a server whose usage has one odd number. It is mended before."""
+    place = importlib.import_module("litellm.llms.openai.chat.gpt_transformation")
+    convert: Callable[..., Any] = place.convert_to_model_response_object
+    if hasattr(convert, "__wrapped__"):
+        return  # another model of ours was there before
+
+    @functools.wraps(convert)
+    def converted(*args: Any, **named: Any) -> Any:
+        answer = named.get("response_object")
+        if isinstance(answer, dict) and "usage" in answer:
+            named["response_object"] = answer | {"usage": readable_usage(answer["usage"])}
+        return convert(*args, **named)
+
+    setattr(place, convert.__name__, converted)
 
 
 def _sendable(message: Json, provider: str) -> Json:
@@ -184,7 +206,8 @@ def _sendable_call(call: Json) -> Json:
     return {**call, "function": {**call["function"], "arguments": arguments}}
 
 
-def _read(spec: ModelSpec, response: Any) -> Reply:
+def _read(request: Request, response: Any) -> Reply:
+    spec = request.spec
     if not response.choices:
         raise _error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
     choice = response.choices[0]
@@ -195,15 +218,16 @@ def _read(spec: ModelSpec, response: Any) -> Reply:
         text = "the provider's content filter withheld the answer"
         raise _error(spec, ModelErrorKind.BAD_REQUEST, text)
     kept = {key: value for key, value in raw.items() if value not in (None, [], {})}
-    return Reply(
+    reply = Reply(
         content,
         tuple(
             ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
             for call in calls
         ),
-        _usage(spec, response),
+        Usage(calls=1),
         {**kept, "role": "assistant", "content": content},
     )
+    return replace(reply, usage=_usage(request, reply, response))
 
 
 def _storable(value: Any) -> Any:
@@ -222,11 +246,13 @@ def _storable(value: Any) -> Any:
 def _name_calls(calls: list[Json]) -> list[Json]:
     """Give every call an id of its own, a name, and arguments in text; changes them in place."""
     taken: set[str] = set()
+    numbers: dict[str, Iterator[int]] = {}
     for call in calls:
-        wanted = call.get("id") or f"call_{uuid4().hex}"
-        others = (f"{wanted}-{number}" for number in count(2))
-        call["id"] = wanted if wanted not in taken else next(i for i in others if i not in taken)
-        taken.add(call["id"])
+        id_ = wanted = call.get("id") or f"call_{uuid4().hex}"
+        while id_ in taken:
+            id_ = f"{wanted}-{next(numbers.setdefault(wanted, count(2)))}"
+        call["id"] = id_
+        taken.add(id_)
         function = call["function"]
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
@@ -235,14 +261,15 @@ def _name_calls(calls: list[Json]) -> list[Json]:
     return calls
 
 
-def _usage(spec: ModelSpec, response: Any) -> Usage:
+def _usage(request: Request, reply: Reply, response: Any) -> Usage:
+    """What the provider counted; our estimate where it did not, or said what cannot be."""
     used = getattr(response, "usage", None)
-    read = int(getattr(used, "prompt_tokens", 0) or 0)
-    written = int(getattr(used, "completion_tokens", 0) or 0)
-    cost = price(spec, read, written)
-    if cost is None:
-        cost = response._hidden_params.get("response_cost")  # by litellm's own list of prices
-    return Usage(read, written, 1, cost)
+    read = token_count(getattr(used, "prompt_tokens", None))
+    written = token_count(getattr(used, "completion_tokens", None))
+    by_litellm = response._hidden_params.get("response_cost") if read else None
+    read, written = read or estimated_input(request), written or estimated_output(reply)
+    cost = price(request.spec, read, written)
+    return Usage(read, written, 1, dollars(cost if cost is not None else by_litellm))
 
 
 def _translate(spec: ModelSpec, error: Exception) -> ModelError:

@@ -5,6 +5,7 @@ no model call that came back is made a second time.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -72,6 +73,8 @@ class Agent:
     max_iterations: int
     """Model calls until the loop gives up, counted from the last thing that came from outside."""
     final_tools: tuple[FinalTool, ...] = ()
+    max_calls: int = 16
+    """Tool calls of one reply that are run; the model is told that the others were not."""
     waits_for_all: bool = False
     """While a call waits for a person the model is not called: nobody could tell it later."""
 
@@ -180,7 +183,11 @@ class Loop:
         )
         reply = await self._complete(request)
         alongside = self.on_reply(reply) if self.on_reply is not None else None
-        await self.journal.append(assistant_draft(reply, agent), alongside)
+        await self.journal.append(
+            assistant_draft(reply, agent),
+            alongside,
+            then=lambda entry: surplus_draft(entry, agent),
+        )
 
     async def _complete(self, request: Request) -> Reply:
         """One reply that says something: an empty one is asked for once more, and paid for too."""
@@ -230,11 +237,12 @@ class Loop:
 def _told_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls with an id for each: some models give two calls the same one, or none."""
     found: dict[str, ToolCall] = {}
+    numbers: Counter[str] = Counter()
     for call in calls:
-        id_, number = call.id, 1
+        id_ = call.id
         while not id_ or id_ in found:
-            number += 1
-            id_ = f"{call.id or 'call'}_{number}"
+            numbers[call.id] += 1
+            id_ = f"{call.id or 'call'}_{numbers[call.id] + 1}"
         found[id_] = replace(call, id=id_)
     return tuple(found.values())
 
@@ -257,6 +265,28 @@ def assistant_draft(reply: Reply, agent: Agent) -> Draft:
     if new:
         body["raw"] = new
     return Draft(Kind.MESSAGE, body, author=agent.tier, tokens=reply.usage.output)
+
+
+def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
+    """Where a reply makes more calls than are run: a record of which ones are, and what the model
+    is told about the others. One entry, however many there are."""
+    calls = calls_of(entry)
+    if len(calls) <= agent.max_calls:
+        return None
+    names = {tool.name for tool in agent.final_tools}
+    last = next((call for call in calls if call.name in names), None)
+    taken = [call for call in calls[: agent.max_calls] if last is None or call.id != last.id]
+    if last is not None:
+        taken.append(last)
+    told = (
+        f"Error: not run. {len(calls):,} calls in one reply are too many: "
+        f"delegation.max_calls_per_reply is {agent.max_calls}. Nothing was done for this call and "
+        "the ones after it; make those you still need in your next replies, "
+        f"at most {agent.max_calls} at a time."
+    )
+    log.warning("a reply of %s made %d calls; %d are run", entry.author, len(calls), len(taken))
+    body = record("surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told)
+    return Draft(Kind.RECORD, body, author=agent.tier)
 
 
 def usage_json(reply: Reply) -> Mapping[str, object]:

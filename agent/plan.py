@@ -96,6 +96,8 @@ class Limits:
     """The [delegation] section, as far as a call is checked against it."""
 
     max_concurrent_children: int = 3
+    max_per_turn: int = 32
+    """Delegations of one turn, over all its calls."""
     max_iterations: int = 50
     max_escalation_depth: int = 2
     max_spawn_depth: int = 1
@@ -138,12 +140,12 @@ class Planner:
     caller: Caller
     hand_over: HandOver
 
-    async def plan(self, arguments: Json, session: int) -> tuple[Task, ...]:
-        """The tasks of a call in `session`. ToolError where any of it cannot be a task; then
-        nothing is begun."""
+    async def plan(self, arguments: Json, session: int, started: int = 0) -> tuple[Task, ...]:
+        """The tasks of a call in `session`, in a turn that has `started` so many already. ToolError
+        where any of it cannot be a task; then nothing is begun."""
         given = validate(Arguments, arguments)
         singles = _singles(given)
-        self._check_count(len(singles))
+        self._check_count(len(singles), started)
         tasks = []
         for index, single in enumerate(singles):
             place = f"tasks[{index}]." if given.tasks is not None else ""
@@ -154,13 +156,20 @@ class Planner:
                 raise ToolError(f"{place}{fault}; {NOTHING_DONE}") from None
         return tuple(tasks)
 
-    def _check_count(self, count: int) -> None:
+    def _check_count(self, count: int, started: int) -> None:
         limit = self.limits.max_concurrent_children
         if count > limit:
             raise ToolError(
                 f"{count} tasks are too many for one call: max_concurrent_children is {limit}. "
                 "Send fewer tasks, make several calls, or have max_concurrent_children raised "
                 "under [delegation]; nothing was done"
+            )
+        most = self.limits.max_per_turn
+        if started + count > most:
+            raise ToolError(
+                f"{count} more would be too many for one turn: it has started {started} tasks, and "
+                f"delegation.max_per_turn is {most}. Go on with the results you have and say what "
+                "is left to do; the next message of a person begins a new count; nothing was done"
             )
 
     async def _task(self, given: TaskArguments, session: int) -> Task:

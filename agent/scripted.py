@@ -65,6 +65,7 @@ from pydantic import (
     ValidationError,
 )
 
+from agent.metering import MOST_TOKENS
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
 from storage.entries import Json, Usage, message
 
@@ -112,8 +113,8 @@ class Call(_Part):
 class Spent(_Part):
     """Tokens."""
 
-    input: int = Field(ge=0)
-    output: int = Field(ge=0)
+    input: int = Field(ge=0, le=MOST_TOKENS)
+    output: int = Field(ge=0, le=MOST_TOKENS)
 
 
 class Answer(_Part):

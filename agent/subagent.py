@@ -45,7 +45,7 @@ from agent.overseer_run import OVERSEER_TOOLS, run_overseer
 from agent.prompts import OVERSEER, overseer_brief, worker_system, worker_task
 from agent.result import launched_result, waiting_result
 from agent.retry import failures_noted
-from agent.slots import Slots
+from agent.slots import Slots, started_in_turn
 from agent.tools.registry import Tools
 from agent.transcript import tool_calls_text, worker_paths
 from agent.verdict import judge
@@ -122,6 +122,8 @@ class Subagents:
     child_tools: ChildTools
     slots: Slots
     life: Life = Life()
+    max_calls: int = 16
+    """As in Agent."""
     wake: Callable[[int], None] = field(init=False)
     """Makes the lane of a session look at what is due. Set once there are lanes."""
     active: dict[int, Activity] = field(default_factory=dict)
@@ -132,6 +134,11 @@ class Subagents:
         return await self.store.read(
             lambda tx: tx.delegations.of_call(origin.session, origin.call_entry, origin.call_id)
         )
+
+    async def started(self, origin: Origin, tool: str) -> int:
+        """How many delegations the turn that makes this call has begun."""
+        session, entry = origin.session, origin.call_entry
+        return await self.store.read(lambda tx: started_in_turn(tx, session, entry, tool))
 
     async def start(self, tasks: Sequence[Task], origin: Origin) -> list[Delegation]:
         """Store all delegations of a call at once."""
@@ -264,6 +271,7 @@ class Subagents:
                     tools={},
                     max_iterations=OVERSEER_ITERATIONS,
                     final_tools=OVERSEER_TOOLS,
+                    max_calls=self.max_calls,
                 )
                 brief = overseer_brief(state, delta)
                 title = f"overseer {cycle}"
@@ -319,6 +327,7 @@ class Subagents:
             tools=self.child_tools(delegation, state.task, activity),
             max_iterations=state.task.max_iterations,
             final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
+            max_calls=self.max_calls,
             waits_for_all=True,
         )
         task, handed = worker_task(state, commands_as_text), state.task.handed

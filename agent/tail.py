@@ -55,6 +55,7 @@ def next_step(path: Sequence[Entry]) -> Next:
         return Ended(caller)
     answered = {e.body["tool_call_id"] for e in followers if e.kind is Kind.MESSAGE}
     waiting = {e.body["tool_call_id"] for e in followers if _suspends(e, caller)}
+    calls = taken_calls(calls, followers, caller)
     left = tuple(c for c in calls if c.id not in answered and c.id not in waiting)
     if left:
         return RunTools(caller, left)
@@ -67,6 +68,17 @@ def calls_of(entry: Entry) -> tuple[ToolCall, ...]:
         ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
         for call in entry.body.get("tool_calls") or ()
     )
+
+
+def taken_calls(
+    calls: Sequence[ToolCall], followers: Sequence[Entry], caller: Entry
+) -> tuple[ToolCall, ...]:
+    """Those of an entry's calls that are to be run: all, unless it had too many."""
+    for entry in followers:
+        if _is_record(entry, "surplus", caller):
+            taken = frozenset(entry.body["taken"])
+            return tuple(call for call in calls if call.id in taken)
+    return tuple(calls)
 
 
 def rounds(path: Sequence[Entry]) -> int:
@@ -126,9 +138,13 @@ def _goes_on(entry: Entry, caller: Entry) -> bool:
 
 
 def _suspends(entry: Entry, caller: Entry) -> bool:
+    return _is_record(entry, "suspended", caller)
+
+
+def _is_record(entry: Entry, name: str, caller: Entry) -> bool:
     return (
         entry.kind is Kind.RECORD
-        and entry.body["record"] == "suspended"
+        and entry.body["record"] == name
         and entry.body.get("call_entry") == caller.id
     )
 

@@ -96,7 +96,7 @@ def _assemble(
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
-    composer = Composer(by_platform)
+    composer = Composer(by_platform, config.session.max_answer_messages)
     menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
     crew = Crew(config, store, models)
@@ -109,6 +109,7 @@ def _assemble(
         crew.child_tools,
         Slots(config.delegation.max_concurrent_children),
         life_of_children(config),
+        config.delegation.max_calls_per_reply,
     )
     serving: dict[str, Adapter] = {}
     turns = Turns(

@@ -4,11 +4,10 @@ What a call may cost is set aside before it is made; what it did cost takes that
 Days are in UTC. An answer longer than OUTPUT_RESERVED can still cost more than was set aside.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.measure import BYTES_PER_TOKEN, size
+from agent.metering import estimated_input, metered
 from agent.model import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
 from gateway.config import BudgetsConfig
 from gateway.listing import age
@@ -127,7 +126,7 @@ class Budgeted:
         reservation = await self._budgets.reserve(request)
         cost = 0.0
         try:
-            reply = await self._model.complete(request)
+            reply = metered(request, await self._model.complete(request))
             cost = reply.usage.cost or 0.0
             return reply
         finally:
@@ -139,8 +138,7 @@ def estimate(request: Request) -> float | None:
     the model has no configured price."""
     if price(request.spec, 0, 0) is None:
         return None
-    sent = json.dumps([list(request.messages), list(request.tools)], ensure_ascii=False)
-    return price(request.spec, size(sent) // BYTES_PER_TOKEN + 1, OUTPUT_RESERVED)
+    return price(request.spec, estimated_input(request), OUTPUT_RESERVED)
 
 
 def _booked(tx: Transaction, pots: tuple[Pot, ...]) -> tuple[float, dict[Pot, float]]:

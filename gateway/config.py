@@ -120,8 +120,8 @@ class ModelConfig(Section):
     api: str | None = None
     reasoning_effort: str | None = None
     context_window: int | None = Field(default=None, gt=0)
-    input_cost: float | None = Field(default=None, ge=0)
-    output_cost: float | None = Field(default=None, ge=0)
+    input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    output_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     fallback: Annotated[tuple[str, ...], BeforeValidator(_several)] = ()
 
     @model_validator(mode="after")
@@ -147,6 +147,8 @@ class ModelsConfig(Section):
 class DelegationConfig(Section):
     max_concurrent_children: Annotated[int, AfterValidator(lambda limit: max(limit, 1))] = 3
     """Never under 1, whatever is written: delegation is not switched off by a zero."""
+    max_calls_per_reply: int = Field(default=16, ge=1)
+    max_per_turn: int = Field(default=32, ge=1)
     max_iterations: int = Field(default=50, ge=1)
     max_escalation_depth: int = Field(default=2, ge=0)
     max_spawn_depth: int = Field(default=1, ge=1)
@@ -180,6 +182,7 @@ class SessionConfig(Section):
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
     show_thoughts: bool = False
+    max_answer_messages: int = Field(default=20, ge=1)
     compaction_threshold: float = Field(default=0.8, gt=0, le=1)
     keep_recent_tokens: int = Field(default=20_000, ge=1)
     branch_summaries: Literal["off", "ask", "auto"] = "ask"

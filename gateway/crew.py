@@ -46,6 +46,7 @@ class Crew:
             system=PARENT,
             tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
             max_iterations=self.config.session.max_iterations,
+            max_calls=self.config.delegation.max_calls_per_reply,
         )
 
     def child_tools(self, delegation: Delegation, task: Task, activity: Activity) -> Tools:
@@ -78,6 +79,7 @@ class Crew:
         section = self.config.delegation
         limits = Limits(
             max_concurrent_children=section.max_concurrent_children,
+            max_per_turn=section.max_per_turn,
             max_iterations=section.max_iterations,
             max_escalation_depth=section.max_escalation_depth,
             max_spawn_depth=section.max_spawn_depth,

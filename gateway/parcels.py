@@ -2,18 +2,25 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
 from storage.boxes import OutboxRow, Parcel, StoredFile
 from storage.entries import Json
 
+FILE_LIMIT = 8_000_000
+"""Bytes of a text that goes as a file: every platform takes so many."""
+_SAMPLE = 8_192
+"""Characters of Markdown for each message, to see whether a text is too long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Composer:
     adapters: Mapping[str, Adapter]
     """By platform."""
+    max_messages: int = 20
+    """A text of more platform messages goes as a file, with its beginning as a message."""
 
     def serves(self, address: str) -> bool:
         return Conversation.parse(address).platform in self.adapters
@@ -30,8 +37,9 @@ class Composer:
         file: int | None = None,
     ) -> list[Parcel]:
         """One parcel for each platform message; buttons and a stored file hang on the last, a reply
-        on the first."""
-        bodies = self._render(address, markdown)
+        on the first. Too long a text goes as a file, unless it has a file or buttons of its own:
+        what people are to decide on stands where they press."""
+        bodies, whole = self._bounded(address, markdown, wanted=file is None and not buttons)
         last = len(bodies) - 1
         return [
             Parcel(
@@ -46,6 +54,7 @@ class Composer:
                     "file": file if index == last else None,
                 },
                 entry,
+                file=whole if index == last else None,
             )
             for index, body in enumerate(bodies)
         ]
@@ -69,7 +78,8 @@ class Composer:
     ) -> list[Parcel]:
         """Put another text where an outbox row's message, or a message by its id, stands. What one
         message does not hold follows in others, and so do the buttons then."""
-        first, *rest = self._render(address, markdown)
+        bodies, whole = self._bounded(address, markdown, wanted=not buttons)
+        first, *rest = bodies
         shown = [asdict(button) for button in buttons]
         here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
         edit = Parcel(address, "edit", here, edits=row)
@@ -80,6 +90,7 @@ class Composer:
             for body in rest
         ]
         more[-1].payload["buttons"] = shown
+        more[-1] = replace(more[-1], file=whole)
         return [edit, *more]
 
     def amend(
@@ -99,6 +110,27 @@ class Composer:
         body = (after if fits else before)[-1]
         edit = Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
         return [edit] if fits else [edit, *self.post(address, addition)]
+
+    def _bounded(
+        self, address: str, markdown: str, *, wanted: bool
+    ) -> tuple[list[Body], StoredFile | None]:
+        """A text as messages; where it is `wanted` and there would be too many, its first message
+        and a note, with the file that goes with the note."""
+        # Its beginning shows whether it is too long; rendering megabytes would take seconds.
+        sample = markdown[: _SAMPLE * (self.max_messages + 1)] if wanted else markdown
+        bodies = self._render(address, sample)
+        if len(sample) < len(markdown) and len(bodies) <= self.max_messages:
+            bodies = self._render(address, markdown)
+        if not wanted or len(bodies) <= self.max_messages:
+            return bodies, None
+        data = markdown.encode("utf-8", "replace")
+        kept = data[:FILE_LIMIT].decode("utf-8", "ignore").encode()
+        cut = " It is cut too: there was even more." if len(kept) < len(data) else ""
+        note = (
+            f"✂️ This would be more than {self.max_messages} messages. Its beginning is above; the "
+            f"whole text is in this file.{cut}"
+        )
+        return [bodies[0], *self._render(address, note)], StoredFile("answer.md", kept)
 
     def _render(self, address: str, markdown: str) -> list[Body]:
         adapter = self.adapters.get(Conversation.parse(address).platform)

@@ -246,7 +246,7 @@ class Turns:
             turn.journal,
             address=turn.address,
             person=turn.person,
-            on_reply=partial(self._on_reply, turn, agent.spec.model),
+            on_reply=partial(self._on_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
         )
         match await self._run(loop):
@@ -295,16 +295,18 @@ class Turns:
             self.lanes.wake(delegation.session)
         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
 
-    def _on_reply(self, turn: Turn, model: str, reply: Reply) -> Alongside:
+    def _on_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
         """What the model says goes out in the transaction that stores it; the last word ends the
         turn there too."""
-        thoughts = thoughts_in(reply.tool_calls) if self.config.show_thoughts else []
+        thoughts = (
+            thoughts_in(reply.tool_calls[: agent.max_calls]) if self.config.show_thoughts else []
+        )
         said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
         parcels = [p for text in said if text.strip() for p in self._compose(turn, text)]
         last = turn.answered = not reply.tool_calls
         rows = turn.row_ids
         session = turn.journal.session
-        answered_by = reply.model or model
+        answered_by = reply.model or agent.spec.model
         line = LedgerLine("parent", answered_by, reply.usage, session, turn.address, turn.person)
 
         def alongside(tx: Transaction, entry: Entry) -> None:

@@ -53,6 +53,16 @@ class OutboxState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file on its way out. A parcel's payload names it: {"file": id}."""
+
+    name: str
+    data: bytes = field(repr=False)
+    picture: bool = False
+    """Shown as a picture, not as a document. Then it is a PNG."""
+
+
+@dataclass(frozen=True, slots=True)
 class Parcel:
     """A platform message that is not stored yet."""
 
@@ -64,16 +74,8 @@ class Parcel:
     """The entry this message shows, for message links."""
     edits: int | None = None
     """For an edit: the outbox row whose platform message it changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file on its way out. A parcel's payload names it: {"file": id}."""
-
-    name: str
-    data: bytes = field(repr=False)
-    picture: bool = False
-    """Shown as a picture, not as a document. Then it is a PNG."""
+    file: StoredFile | None = None
+    """A file that is not kept yet: it is, with the parcel."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from storage.tree import from_first_kept
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
+NOT_RUN = "Error: not run, see the first such result above."
 
 _REPLAYED_KEYS = ("thinking_blocks", "reasoning_content", "provider_specific_fields")
 
@@ -86,9 +87,18 @@ class _Group:
     """By call id."""
     suspended: dict[str, str] = field(default_factory=dict)
     """Call id → what the model is told while a person decides."""
+    taken: frozenset[str] | None = None
+    """Ids of the calls that were looked at, where the message had more than that; else None."""
+    refusal: str = ""
+    """What the model is told about the others."""
+    ids: frozenset[str] = field(init=False)
+    """Of all calls."""
     late: list[Json] = field(default_factory=list)
     """Tool entries that are no call's first result: told after the group, which must not be
     broken."""
+
+    def __post_init__(self) -> None:
+        self.ids = frozenset(self._call_ids())
 
     def takes(self, entry: Entry) -> bool:
         """Whether the entry belongs to this group; then it is in."""
@@ -100,6 +110,9 @@ class _Group:
                     told = _text(entry.body.get("result"))
                     id_ = _text(entry.body.get("tool_call_id"))
                     self.suspended[id_] = f"{WAITING}\n{told}".strip()
+                elif entry.body.get("record") == "surplus" and self._owns(entry):
+                    self.taken = frozenset(map(_text, entry.body.get("taken") or ()))
+                    self.refusal = _text(entry.body.get("result"))
                 return True
             case Kind.MESSAGE if entry.body.get("role") == "tool":
                 self._take_result(entry)
@@ -109,15 +122,18 @@ class _Group:
 
     def messages(self) -> Iterable[Json]:
         yield self.message
+        refusal = self.refusal
         for id_ in self._call_ids():
             content = self.suspended.get(id_, INTERRUPTED)
+            if self.taken is not None and id_ not in self.taken:
+                content, refusal = refusal, NOT_RUN
             synthetic: Json = {"role": "tool", "tool_call_id": id_, "content": content}
             yield self.results.get(id_, synthetic)
         yield from self.late
 
     def _take_result(self, entry: Entry) -> None:
         id_ = _text(entry.body.get("tool_call_id"))
-        if self._owns(entry) and id_ in self._call_ids() and id_ not in self.results:
+        if self._owns(entry) and id_ in self.ids and id_ not in self.results:
             self.results[id_] = _message(entry, None)
         else:
             self.late.append(_late_result(entry))

@@ -274,7 +274,18 @@ def _check(kind: Kind, body: Json) -> None:
 def _is_record(body: Json) -> bool:
     if not _texts(body, "record") or body["record"] == _FOREIGN:
         return False
-    return body["record"] != "suspended" or _texts(body, "tool_call_id", "call_entry")
+    match body["record"]:
+        case "suspended":
+            return _texts(body, "tool_call_id", "call_entry")
+        case "surplus":
+            taken = body.get("taken")
+            return (
+                _texts(body, "call_entry", "result")
+                and isinstance(taken, list)
+                and all(isinstance(id_, str) for id_ in taken)
+            )
+        case _:
+            return True
 
 
 def _is_message(body: Json) -> bool:

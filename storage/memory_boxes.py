@@ -88,11 +88,14 @@ class MemoryOutbox:
         outbox = self._tables.outbox
         self._tree.entries.expect(parcel.entry)
         outbox.expect(parcel.edits)
+        payload = copied(parcel.payload)
+        if parcel.file is not None:
+            payload = {**payload, "file": self.keep(parcel.file)}
         row = OutboxRow(
             id=outbox.next_id,
             address=parcel.address,
             kind=parcel.kind,
-            payload=copied(parcel.payload),
+            payload=payload,
             entry=parcel.entry,
             edits=parcel.edits,
             state=OutboxState.PENDING,

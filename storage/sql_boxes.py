@@ -156,10 +156,13 @@ class SqlOutbox:
 
     def enqueue(self, parcel: Parcel) -> OutboxRow:
         self.grew = True
+        payload = parcel.payload
+        if parcel.file is not None:
+            payload = {**payload, "file": self.keep(parcel.file)}
         values = {
             "address": parcel.address,
             "kind": parcel.kind,
-            "payload": dumps(parcel.payload),
+            "payload": dumps(payload),
             "entry": parcel.entry,
             "edits": parcel.edits,
             "state": OutboxState.PENDING.value,
@@ -171,7 +174,7 @@ class SqlOutbox:
             insert_row(self._connection, _ENQUEUE, values),
             parcel.address,
             parcel.kind,
-            parcel.payload,
+            payload,
             parcel.entry,
             parcel.edits,
             OutboxState.PENDING,

@@ -55,7 +55,8 @@ class DelegateTool:
         async with self._begins:
             rows = await self._subagents.begun(origin)
             if not rows:
-                tasks = await self._planner.plan(call.arguments, call.session)
+                started = await self._subagents.started(origin, self.name)
+                tasks = await self._planner.plan(call.arguments, call.session, started)
                 rows = await self._subagents.start(tasks, origin)
         performed = await together(self._subagents.perform(row, self._above) for row in rows)
         text = to_text(*(one.result for one in performed))

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.errors import ToolError
 from agent.model import ToolCall
+from agent.plain import quote
 from storage.entries import Json
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -135,7 +136,7 @@ async def run_call(
     tool = tools.get(call.name)
     if tool is None:
         known = ", ".join(tools) or "none"
-        return Done(f"Error: there is no tool named {call.name!r}. Tools: {known}.")
+        return Done(f"Error: there is no tool named {quote(call.name)}. Tools: {known}.")
     try:
         arguments = parse_arguments(call.arguments)
         return await tool.run(Call(call.id, arguments, session, entry, address, person))

@@ -397,3 +397,41 @@ def test_the_module_does_not_import_litellm() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+# What servers say about usage
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        '{"prompt_tokens": 1e30, "completion_tokens": 1e30}',
+        '{"prompt_tokens": -5, "completion_tokens": -7}',
+        '{"prompt_tokens": NaN, "completion_tokens": Infinity}',
+        '{"prompt_tokens": true, "completion_tokens": "many"}',
+        '{"prompt_tokens": 123456789012345678901234567890, "completion_tokens": []}',
+        '{"prompt_tokens_details": "x", "completion_tokens_details": {"reasoning_tokens": "z"}}',
+        "{}",
+        "null",
+        '"text"',
+        "[1]",
+    ],
+)
+async def test_an_odd_usage_loses_no_reply_and_is_estimated(
+    server: ModelServer, usage: str
+) -> None:
+    whole = json.loads(answer(content="hi").body) | {"usage": "HERE"}
+    server.faults.append(Body(json.dumps(whole).replace('"HERE"', usage)))
+    reply = await ask(server, input_cost=1.0, output_cost=1.0)
+    assert reply.content == "hi"
+    assert 1 < reply.usage.input < 100
+    assert reply.usage.output == 1
+    assert reply.usage.cost == reply.usage.input + reply.usage.output
+
+
+async def test_sound_numbers_beside_odd_ones_are_taken(server: ModelServer) -> None:
+    odd = {"prompt_tokens": 30, "completion_tokens": "4", "total_tokens": -1, "cost": "free"}
+    whole = json.loads(answer(content="hi").body) | {"usage": odd}
+    server.faults.append(Body(json.dumps(whole)))
+    usage = (await ask(server)).usage
+    assert (usage.input, usage.output) == (30, 4)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel
+from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel, StoredFile
 from storage.errors import NotFound
 from storage.store import Store
 from tests.contract.stores import Clock, append, new_session, said
@@ -204,3 +204,13 @@ async def test_who_watches_the_outbox_hears_of_what_was_put_in_and_of_nothing_el
     task.cancel()
     await heard.wait()
     assert len(await store.read(lambda t: t.outbox.pending())) == 1
+
+
+async def test_a_parcels_file_is_kept_with_it_and_named_in_its_payload(store: Store) -> None:
+    file = StoredFile("answer.md", b"all of it")
+    parcel = Parcel("telegram:1", "post", {"body": {}, "file": None}, file=file)
+    row = await store.run(lambda tx: tx.outbox.enqueue(parcel))
+    (pending,) = await store.read(lambda tx: tx.outbox.pending())
+    assert pending.payload == row.payload
+    number = row.payload["file"]
+    assert await store.read(lambda tx: tx.outbox.kept(number)) == file

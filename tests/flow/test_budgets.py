@@ -1,13 +1,18 @@
 """A budget that is spent: nobody calls a model, and the person is told when to come back."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from agent.model import Reply, Request
 from gateway.budgets import OUTPUT_RESERVED
+from storage.entries import Usage
 from storage.sql import SqlStore
 from storage.store import Store
 from tests.contract.stores import Clock
-from tests.flow.conftest import Gateway, gateway
+from tests.flow.conftest import Gateway, SpyModel, gateway
 
 COST = 1 / OUTPUT_RESERVED
 """Dollars for a token of output, so that a dollar is set aside for each call."""
@@ -167,3 +172,24 @@ async def test_an_overseer_without_money_leaves_it_to_a_person(store: Store) -> 
         await g.chat.say("go")
         assert "too small for a single call" in (await g.hears("overseer model")).text
         assert g.model.of("overseer") == []
+
+
+@pytest.mark.parametrize("told", [-1_000_000, 10**30])
+async def test_an_odd_usage_neither_refills_nor_empties_a_budget(store: Store, told: int) -> None:
+    class Odd(SpyModel):
+        async def complete(self, request: Request) -> Reply:
+            reply = await super().complete(request)
+            return replace(reply, usage=Usage(told, told, 1, float(told)))
+
+    config = {
+        "models": {"parent": {"model": "m", "input_cost": 1e-6, "output_cost": 1e-6}},
+        "budgets": {"day": 1.0},
+    }
+    model = Odd([{"reply": {"text": "re: {last}"}}])
+    async with gateway(store=store, config=config, model=model) as g:
+        for text in ("one", "two", "three"):
+            await g.chat.say(text)
+            await g.hears(f"re: {text}")
+        total = await store.read(lambda tx: tx.ledger.total(since=0.0))
+        assert total.calls == 3
+        assert 0 < total.cost < 0.01
