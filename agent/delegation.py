@@ -169,7 +169,7 @@ def _matched(state: State, found: Matched, tail: str) -> State:
                 evidence=report.evidence,
                 condition=found.condition.description,
                 branch=found.branch.name,
-                prompt=render(action.prompt, fields),
+                prompt=render(action.prompt, fields, marked=True),
                 raw_tail=tail,
                 expand=action.kind is ActionKind.EXPAND,
             )
@@ -202,7 +202,10 @@ def _default(state: State, seen: Delta, report: Report | None) -> State:
     action = state.table.default
     fields = _fields(state, seen.observed, seen.evidence, None)
     if action.kind not in REPORTS:
-        prompt, expand = render(action.prompt, fields), action.kind is ActionKind.EXPAND
+        prompt, expand = (
+            render(action.prompt, fields, marked=True),
+            action.kind is ActionKind.EXPAND,
+        )
         return _escalate(state, action, replace(seen, prompt=prompt, expand=expand))
     said = report or Report(DEFAULT, DEFAULT, seen.evidence, None, {}, seen.observed)
     whole = action.kind is ActionKind.REPORT_WITH_EVIDENCE

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
+from gateway.choices import Offer, offer
 from storage.boxes import OutboxRow, Parcel, StoredFile
 from storage.entries import Json
 
@@ -17,6 +18,12 @@ class Composer:
 
     def serves(self, address: str) -> bool:
         return Conversation.parse(address).platform in self.adapters
+
+    def offer(
+        self, address: str, labels: Sequence[str], wholes: Sequence[str] | None = None
+    ) -> Offer:
+        """What buttons there say, and what the text says so that nobody takes one for another."""
+        return offer(self._adapter(address), labels, wholes)
 
     def post(
         self,
@@ -101,8 +108,11 @@ class Composer:
         return [edit] if fits else [edit, *self.post(address, addition)]
 
     def _render(self, address: str, markdown: str) -> list[Body]:
-        adapter = self.adapters.get(Conversation.parse(address).platform)
+        adapter = self._adapter(address)
         return adapter.render(markdown) if adapter is not None else [{"text": markdown}]
+
+    def _adapter(self, address: str) -> Adapter | None:
+        return self.adapters.get(Conversation.parse(address).platform)
 
 
 _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}
