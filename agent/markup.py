@@ -22,7 +22,7 @@ _LEADS = (
     r"@\w",  # a mention, an address for mail
     r"\w\.[^\W\d_]{2}",  # example.com, t.me/x, www.x
     r"\d\.\d+\.\d+\.\d",
-    r"(?<![\w/])/\w",  # a command: a tap sends it
+    r"(?<![\w/<])/\w",  # a command: a tap sends it
     r"(?<!\w)#\w*[^\W\d]",
     r"(?<!\w)\$[A-Za-z]",
     r"\+\d{5}",  # a number to call

@@ -117,7 +117,8 @@ class Resolution:
 class HumanRequest:
     question: str
     options: tuple[str, ...]
-    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, no two the same."""
+    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, and no two the same before they
+    are cut."""
 
 
 def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:

@@ -57,6 +57,10 @@ class Composer:
             for index, body in enumerate(bodies)
         ]
 
+    def fits(self, address: str, markdown: str) -> bool:
+        """Whether one message holds it."""
+        return len(self._render(address, markdown)) == 1
+
     def reply(self, message: Message, markdown: str) -> list[Parcel]:
         """An answer to a message or command; none for no text."""
         if not markdown:

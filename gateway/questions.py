@@ -67,8 +67,10 @@ class Questions:
             Button(label, secrets.token_urlsafe(18), choice.style)
             for label, choice in zip(offer.labels, question.choices, strict=True)
         ]
-        text = told(question.text, offer.listing)
-        parcels = self.composer.post(address, text, buttons=buttons, handle=handle)
+        before, text = self._told(address, question, offer)
+        parcels = self.composer.post(address, before, handle=handle) if before else []
+        handle = "" if before else handle
+        parcels += self.composer.post(address, text, buttons=buttons, handle=handle)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
         post = tx.questions.add_post(question.id, address, rows[-1].id)
         for button, choice in zip(buttons, question.choices, strict=True):
@@ -213,7 +215,7 @@ class Questions:
     def _edit_copies(self, tx: Transaction, question: Question) -> None:
         end = _end(question)
         for post in tx.questions.posts(question.id):
-            text = self._text(post.address, question)
+            _, text = self._told(post.address, question)
             parcels = self.composer.amend(post.address, text, end, row=post.outbox)
             for parcel in parcels:
                 tx.outbox.enqueue(parcel)
@@ -224,13 +226,20 @@ class Questions:
         """A copy that was sent twice (a crash before its sending was recorded) has a message that
         only the press names."""
         if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
-            here, text = press.message_id, self._text(post.address, question)
+            here, (_, text) = press.message_id, self._told(post.address, question)
             edit, *_ = self.composer.amend(post.address, text, _end(question), message_id=here)
             tx.outbox.enqueue(edit)
 
-    def _text(self, address: str, question: Question) -> str:
-        """A question as a copy of it shows it, in Markdown."""
-        return told(question.text, self._offer(address, question).listing)
+    def _told(
+        self, address: str, question: Question, offer: Offer | None = None
+    ) -> tuple[str, str]:
+        """What a copy of a question says before it, where its choices in full take messages of
+        their own, and what it says itself; Markdown."""
+        listing = (offer or self._offer(address, question)).listing
+        text = told(question.text, listing)
+        if listing and not self.composer.fits(address, text):
+            return listing, question.text
+        return "", text
 
     def _offer(self, address: str, question: Question) -> Offer:
         return self.composer.offer(address, [choice.label for choice in question.choices])
