@@ -34,8 +34,8 @@ _LOOKS = {
 """Latin letters, and others that look like them: small ones, or their capitals (Н, Β), which stand
 here in lower case."""
 _TABLE = str.maketrans({other: letter for letter, others in _LOOKS.items() for other in others})
-_BARELY_SEEN = re.compile("[\\s\u0300-\u036f\u200c\u200d\u2800\ufe00-\ufe0f.,:;'\"`´’‘ʼ_-]+")
-"""Spaces, accents and small marks: nobody sees on a button whether they are there."""
+_BARELY_SEEN = re.compile("[\\s\u0300-\u036f\u200c\u200d\u2800\ufe00-\ufe0f.,:;'\"`´’‘ʼ_●○•-]+")
+"""Spaces, accents, small marks and our own: nobody sees on a button whether they are there."""
 
 
 def skeleton(text: str) -> str:

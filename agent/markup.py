@@ -28,7 +28,7 @@ _LEADS = (
     r"\+\d{5}",  # a number to call
 )
 """What the platforms' clients make a link of by themselves."""
-_LINKED = re.compile(rf"(?<![^\s`])(?=[^\s`]*?(?:{'|'.join(_LEADS)}))[^\s`]+")
+_LINKED = re.compile(rf"(?<![^\s`])(?=[^\s`]*?(?:{'|'.join(_LEADS)}))[^\s`]*[^\s`”\].,;:!?]")
 
 
 def visible(text: str) -> str:

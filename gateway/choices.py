@@ -43,10 +43,10 @@ def offer(
     full = names if wholes is None else [_line(whole) for whole in wholes]
     notes = _notes(full)
     if adapter.numbers_buttons:
-        return Offer(tuple(f"{text}{note}" for text, note in zip(full, notes, strict=True)))
+        return Offer(tuple(f"{text} {note}".rstrip() for text, note in zip(full, notes, strict=True)))
     numbered = tuple(adapter.label(f"{place}. {name}") for place, name in enumerate(names, 1))
     lines = [
-        f"**{place}.** {_full(text)}{escape(note)}"
+        f"**{place}.** {_full(text)} {escape(note)}".rstrip()
         for place, (text, note) in enumerate(zip(full, notes, strict=True), 1)
     ]
     head = [HEAD, *([ALIKE] if _confusable(names) else [])]
@@ -65,7 +65,7 @@ def chosen(labels: Sequence[str], place: int) -> str:
     number = f"{place + 1}. " if len(_like(names, text)) > 1 else ""
     if len(text) > _LINE:
         return f"{number}\n{_full(text)}".lstrip()
-    return escape(f"{number}{text}{_notes(names)[place]}")
+    return escape(f"{number}{text} {_notes(names)[place]}")
 
 
 def _line(text: str) -> str:
@@ -96,7 +96,7 @@ def _notes(names: Sequence[str]) -> list[str]:
         if count[bare] == 1:
             notes.append("")
         elif names.count(name) > 1:
-            notes.append(f" (one of {names.count(name)} that read the same: no. {seen[name]})")
+            notes.append(f"(one of {names.count(name)} that read the same: no. {seen[name]})")
         else:
             notes.append(_unusual(name))
     return notes
@@ -106,4 +106,4 @@ def _unusual(name: str) -> str:
     """The characters that one does not expect, by their names."""
     odd = list(dict.fromkeys(one for one in name if not one.isascii()))[:_NAMED]
     named = ", ".join(unicodedata.name(one, f"U+{ord(one):04X}") for one in odd)
-    return f" (with {named})" if odd else ""
+    return f"(with {named})" if odd else ""
