@@ -4,6 +4,7 @@ A button shows little. Where it shows not all of a choice, or two choices look t
 lists all of them in full, and the buttons begin with their numbers.
 """
 
+import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -43,10 +44,10 @@ def offer(
     full = names if wholes is None else [_line(whole) for whole in wholes]
     notes = _notes(full)
     if adapter.numbers_buttons:
-        return Offer(tuple(f"{text} {note}".rstrip() for text, note in zip(full, notes, strict=True)))
+        return Offer(tuple(map(_noted, full, notes)))
     numbered = tuple(adapter.label(f"{place}. {name}") for place, name in enumerate(names, 1))
     lines = [
-        f"**{place}.** {_full(text)} {escape(note)}".rstrip()
+        f"**{place}.** {_noted(_full(text), escape(note))}"
         for place, (text, note) in enumerate(zip(full, notes, strict=True), 1)
     ]
     head = [HEAD, *([ALIKE] if _confusable(names) else [])]
@@ -65,7 +66,7 @@ def chosen(labels: Sequence[str], place: int) -> str:
     number = f"{place + 1}. " if len(_like(names, text)) > 1 else ""
     if len(text) > _LINE:
         return f"{number}\n{_full(text)}".lstrip()
-    return escape(f"{number}{text} {_notes(names)[place]}")
+    return escape(f"{number}{_noted(text, _notes(names)[place])}")
 
 
 def _line(text: str) -> str:
@@ -83,8 +84,12 @@ def _like(names: Sequence[str], text: str) -> list[str]:
 
 def _full(text: str) -> str:
     """In code, whole, on as many lines as it takes."""
-    pieces = [text[start : start + _LINE] for start in range(0, len(text), _LINE)]
+    pieces = textwrap.wrap(text, _LINE, break_on_hyphens=False)
     return "\n".join(literal(piece, _LINE) for piece in pieces) or NOTHING_SEEN
+
+
+def _noted(text: str, note: str) -> str:
+    return f"{text} {note}" if note else text
 
 
 def _notes(names: Sequence[str]) -> list[str]:

@@ -1,13 +1,21 @@
 """Choices that a button cannot show in full, or that look like another, through real platforms."""
 
+import asyncio
+import io
 from pathlib import Path
 
 import pytest
 
 from adapters.recording import RecordingAdapter
+from adapters.terminal.adapter import TerminalAdapter
+from adapters.terminal.plain import PlainScreen
+from gateway.app import bootstrap
+from gateway.config import Config
 from storage.entries import Json
 from storage.store import Store
-from tests.flow.conftest import gateway
+from tests.flow.conftest import PATIENCE, SpyModel, gateway
+from tests.flow.delegating import delegates as delegating
+from tests.flow.delegating import reports
 from tests.flow.discord_gateway import OLGA, delegates, discord_gateway
 from tests.flow.telegram_gateway import (
     ANSWER,
@@ -183,3 +191,46 @@ async def test_two_conversations_of_one_name_are_told_apart(store: Store) -> Non
         labels = [button.label for button in shown.buttons]
         assert labels == ["1. ● lnvоice", "2. Invoice"]
         assert "conversation 2" in shown.text and "conversation 1" in shown.text
+
+
+async def test_on_discord_a_list_that_no_message_holds_comes_before_the_question(
+    tmp_path: Path,
+) -> None:
+    conditions = [f"{number} {'😀 yes ' * 60}" for number in range(10)]
+    rules = [delegates(paying(*conditions)), unclear(), ANSWER]
+    async with discord_gateway(tmp_path, rules) as g:
+        g.tells("go")
+        question = await g.reads("Where to?")
+        assert len(g.discord.buttons(question)) == 12
+        before = "\n".join(g.said()[:-1])
+        for place, condition in enumerate(conditions, 1):
+            assert f"**{place}.** `go: {condition[:100]}" in before
+        assert before.count("😀") == 600
+        g.discord.press(question, "12. Stop", OLGA)
+        await g.reads("result: ")
+        await g.settled()
+        assert question["content"].endswith("✅ olga decided: Stop")
+
+
+async def test_in_a_terminal_labels_stand_whole_under_its_own_numbers(store: Store) -> None:
+    output = io.StringIO()
+    terminal = TerminalAdapter(PlainScreen(io.StringIO("go\n"), output))
+    rules = [
+        delegating({"goal": "pay", "branch_table": paying(BERN, MINSK, "Pay", "Раy")}),
+        reports("Unclear", "match"),
+    ]
+    config = Config.model_validate({"access": {"owners": ["terminal:local"]}})
+    app = await bootstrap(config, adapters=[terminal], store=store, model=SpyModel(rules))
+    running = asyncio.create_task(app.run())
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while "(type a number" not in output.getvalue():
+                await asyncio.sleep(0.01)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    shown = output.getvalue()
+    assert f"[1] go: {BERN}\n" in shown
+    assert f"[2] go: {MINSK}\n" in shown
+    assert "[3] go: Pay\n" in shown
+    assert "[4] go: Раy (with CYRILLIC CAPITAL LETTER ER, CYRILLIC SMALL LETTER A)\n" in shown
