@@ -178,6 +178,15 @@ async def test_a_name_that_turns_text_around_does_not_turn_the_decision(tmp_path
         assert len(entities) >= 2
 
 
+async def test_who_presses_second_is_told_in_plain_words(tmp_path: Path) -> None:
+    rules = [delegate(paying("Paid_in_full *now*")), unclear(), ANSWER]
+    async with telegram_gateway(tmp_path, rules) as g:
+        question = await asks(g)
+        g.press(question, "go: Paid_in_full *now*")
+        g.press(question, "Stop")
+        assert await g.told(2) == "Olga decided: go: Paid_in_full *now*"
+
+
 async def test_two_conversations_of_one_name_are_told_apart(store: Store) -> None:
     chat = RecordingAdapter(name="telegram")
     rules = [{"when": {}, "reply": {"text": "ok"}}]
