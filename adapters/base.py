@@ -78,6 +78,7 @@ class Acknowledge:
 
     handle: str
     text: str = ""
+    """Markdown, of which no more is shown than one short message holds."""
 
 
 Outgoing = Post | Edit | Typing | Acknowledge
@@ -102,6 +103,13 @@ Receive = Callable[[Update], Awaitable[None]]
 class Adapter(Protocol):
     name: str
     """The platform, as in addresses."""
+    numbers_buttons: bool
+    """Every button stands under a number of the adapter's own, and no label is cut."""
+
+    def label(self, text: str) -> str:
+        """What a button shows of a label: as much as fits, with an ellipsis where it is cut. Pure.
+        A label that was made so stays as it is."""
+        ...
 
     def render(self, markdown: str) -> list[Body]:
         """Markdown as the platform shows it, in as many messages as its limits need. Pure. Never

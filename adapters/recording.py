@@ -39,6 +39,9 @@ class RecordingAdapter:
     name: str = "recording"
     limit: int = 4000
     """Characters in a message."""
+    longest_label: int = 100
+    """Characters on a button."""
+    numbers_buttons: bool = False
     before_delivery: Callable[[Outgoing], None] | None = None
     """Called with everything that is about to go out; may raise an AdapterError."""
     outgoing: list[Outgoing] = field(default_factory=list)
@@ -50,6 +53,9 @@ class RecordingAdapter:
     _receive: Receive | None = None
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def label(self, text: str) -> str:
+        return text if len(text) <= self.longest_label else f"{text[: self.longest_label - 1]}…"
 
     def render(self, markdown: str) -> list[Body]:
         starts = range(0, len(markdown), self.limit)

@@ -170,6 +170,7 @@ def _matched(state: State, found: Matched, tail: str) -> State:
                 condition=found.condition.description,
                 branch=found.branch.name,
                 prompt=render(action.prompt, fields),
+                asked=render(action.prompt, fields, marked=True),
                 raw_tail=tail,
                 expand=action.kind is ActionKind.EXPAND,
             )
@@ -202,8 +203,13 @@ def _default(state: State, seen: Delta, report: Report | None) -> State:
     action = state.table.default
     fields = _fields(state, seen.observed, seen.evidence, None)
     if action.kind not in REPORTS:
-        prompt, expand = render(action.prompt, fields), action.kind is ActionKind.EXPAND
-        return _escalate(state, action, replace(seen, prompt=prompt, expand=expand))
+        delta = replace(
+            seen,
+            prompt=render(action.prompt, fields),
+            asked=render(action.prompt, fields, marked=True),
+            expand=action.kind is ActionKind.EXPAND,
+        )
+        return _escalate(state, action, delta)
     said = report or Report(DEFAULT, DEFAULT, seen.evidence, None, {}, seen.observed)
     whole = action.kind is ActionKind.REPORT_WITH_EVIDENCE
     step = Finish(
@@ -225,7 +231,7 @@ def _escalate(state: State, action: Action, delta: Delta) -> State:
     done = f"Attempt {state.attempt}: {_short(seen)}"
     state = replace(state, delta=delta, tried=(*state.tried, done))
     if action.tier is EscalationTier.HUMAN or state.cycles >= state.task.max_depth:
-        return _ask(state, delta.prompt or _short(delta.reason))
+        return _ask(state, delta.asked or _short(delta.reason))
     cycles = state.cycles + 1
     return replace(state, cycles=cycles, step=RunOverseer(cycles, delta))
 

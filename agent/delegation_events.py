@@ -244,6 +244,8 @@ class Delta:
     branch: str = ""
     prompt: str = ""
     """The table's own words for this branch, filled in."""
+    asked: str = ""
+    """The same for a person: what the worker saw is marked as such."""
     raw_tail: str = ""
     expand: bool = False
     """The table asks the overseer for sub-branches here."""

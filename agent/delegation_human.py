@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from agent.alike import skeleton
 from agent.delegation_events import Delta, Finish
 from agent.report import Report, envelope
 from agent.table import (
@@ -19,25 +20,51 @@ RETRY = Choice("retry", "Try again")
 STOP = Choice("stop", "Stop", "danger")
 MOST_CHOICES = 25
 """As many buttons as every platform shows."""
-LONGEST_LABEL = 200
+LONGEST_LABEL = 1_000
+"""Characters of a choice; of a longer one the middle is left out, which is said."""
 
 
 def choices(table: BranchTable | None, options: Sequence[str]) -> tuple[Choice, ...]:
     """Buttons, in order: the table's reports, the overseer's proposals, Try again, Stop. Of a table
     with very many reports, the first."""
     reports = report_branches(table) if table is not None else ()
-    proposed = tuple(Choice(f"option:{i}", text) for i, text in enumerate(options))
-    last = (*proposed, RETRY, STOP)
-    shown = reports[: MOST_CHOICES - len(last)]
-    return (*(_report_choice(condition, branch) for condition, branch in shown), *last)
+    proposed = tuple(
+        Choice(f"option:{i}", _told_apart(text, "Proposal")) for i, text in enumerate(options)
+    )
+    shown = reports[: _room(options)]
+    reported = (_report_choice(condition, branch) for condition, branch in shown)
+    return (*reported, *proposed, RETRY, STOP)
+
+
+def without_button(table: BranchTable | None, options: Sequence[str]) -> int:
+    """How many of the table's reports have no button."""
+    reports = report_branches(table) if table is not None else ()
+    return max(0, len(reports) - _room(options))
+
+
+def _room(options: Sequence[str]) -> int:
+    """For the table's reports."""
+    return MOST_CHOICES - len(options) - len((RETRY, STOP))
+
+
+def _told_apart(label: str, what: str) -> str:
+    """A label that nobody takes for one of our own."""
+    own = {skeleton(choice.label) for choice in (RETRY, STOP)}
+    return f"{what}: {label}" if skeleton(label) in own else label
 
 
 def _report_choice(condition: Condition, branch: Branch) -> Choice:
     named = "" if branch.name == SINGLE_BRANCH else f"{branch.name}: "
-    label = f"{named}{condition.description}"
-    if len(label) > LONGEST_LABEL:
-        label = f"{label[: LONGEST_LABEL - 1]}…"
+    label = _told_apart(_bounded(f"{named}{condition.description}"), "Report")
     return Choice(f"report:{condition.number}:{branch.name}", label, "primary")
+
+
+def _bounded(label: str) -> str:
+    left_out = len(label) - LONGEST_LABEL
+    if left_out <= 0:
+        return label
+    half = LONGEST_LABEL // 2
+    return f"{label[:half]} … [{left_out} characters left out] … {label[-half:]}"
 
 
 def chosen_report(

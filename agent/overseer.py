@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MAX_OPTIONS = 8
-OPTION_LIMIT = 200
+OPTION_LIMIT = 1_000
 """Characters of one option."""
 
 _ACTION: Json = {
@@ -117,7 +117,8 @@ class Resolution:
 class HumanRequest:
     question: str
     options: tuple[str, ...]
-    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, no two the same."""
+    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, and no two the same before they
+    are cut."""
 
 
 def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
@@ -157,12 +158,15 @@ def _options(value: Any) -> tuple[str, ...]:
     listed = read if isinstance(read, list) else [read]
     labels: dict[str, str] = {}
     for option in listed:
-        label = _label(option.get("label") if isinstance(option, dict) else option)
-        if label:
-            labels.setdefault(fold(label), label)
+        whole = _line(option.get("label") if isinstance(option, dict) else option)
+        if whole:
+            labels.setdefault(fold(whole), _label(whole))
     return tuple(labels.values())[:MAX_OPTIONS]
 
 
-def _label(value: Any) -> str:
-    text = " ".join(as_text(value).split())
+def _line(value: Any) -> str:
+    return " ".join(as_text(value).split())
+
+
+def _label(text: str) -> str:
     return text if len(text) <= OPTION_LIMIT else text[: OPTION_LIMIT - 1] + "…"

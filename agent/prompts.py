@@ -7,6 +7,7 @@ import json
 
 from agent.delegation import State
 from agent.delegation_events import Delta
+from agent.delegation_human import without_button
 from agent.handoff_text import first_message
 from agent.markup import bounded, escape, literal
 from agent.report import EVIDENCE_LIMIT
@@ -110,7 +111,7 @@ def overseer_brief(state: State, delta: Delta) -> str:
 def human_question(state: State, text: str) -> str:
     """The question as people read it, in Markdown, short enough for one message."""
     goal, asked = escape(bounded(state.task.goal, 200)), escape(bounded(text, 500))
-    lines = [f"**Decision needed** · {goal}", "", asked]
+    lines = [f"**Decision needed** · {goal}", "", f"> {asked}"]
     if state.delta is not None:
         seen = state.delta.observed or state.delta.evidence
         if state.delta.condition:
@@ -121,4 +122,6 @@ def human_question(state: State, text: str) -> str:
             lines += ["", f"Seen: {literal(seen, 400)}"]
         if len(state.tried) > 1:
             lines += ["", *(f"- {literal(tried, 120)}" for tried in state.tried[-3:])]
+    if left := without_button(state.table, state.options):
+        lines += ["", f"{left} more outcomes of the table have no button here."]
     return "\n".join(lines)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from agent.plain import quote
 
 FIELDS = ("observed_state", "evidence", "goal", "branch", "condition")
+FROM_WORKER = frozenset({"observed_state", "evidence"})
 VALUE_LIMIT = 4_000
 """Characters of one value that are filled in."""
 OUTPUT_LIMIT = 32_000
 """Characters of a filled template: one may name a field many times."""
 
+_INNER = str.maketrans("“”[]", '""()')
 _TOKEN = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -35,20 +37,28 @@ def faults_in(text: str) -> list[str]:
     ]
 
 
-def render(text: str, fields: Mapping[str, str]) -> str:
+def render(text: str, fields: Mapping[str, str], *, marked: bool = False) -> str:
     """The template with its fields filled in, in one pass: braces in a value stay as they are.
 
     Values are cut at VALUE_LIMIT, the whole at OUTPUT_LIMIT. A field that is not given stays as
-    it is written.
+    it is written. `marked`: what a worker saw is told from the template's own words.
     """
 
     def fill(token: re.Match[str]) -> str:
         if token[0] in ("{{", "}}"):
             return token[0][0]
         value = fields.get(token[1]) if token[1] is not None else None
-        return token[0] if value is None else cut(value, VALUE_LIMIT)
+        if value is None:
+            return token[0]
+        shown = cut(value, VALUE_LIMIT)
+        return said_by_worker(shown) if marked and token[1] in FROM_WORKER else shown
 
     return cut(_TOKEN.sub(fill, text), OUTPUT_LIMIT)
+
+
+def said_by_worker(text: str) -> str:
+    """A worker's words as such, whatever they are: nothing in them ends the quotation."""
+    return f"[worker: “{text.translate(_INNER)}”]"
 
 
 def cut(text: str, limit: int) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape
+from agent.markup import bounded, escape, literal
 from agent.summary_files import FileList
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
@@ -131,13 +131,9 @@ def _side_lines(side: _Side, page: int) -> Iterator[str]:
 
 def _paths(paths: Sequence[str]) -> str:
     """The files touched last first."""
-    shown = [f"`{_path(path)}`" for path in paths[::-1][:_FILES]]
+    shown = [literal(path, _FILE_LIMIT) for path in paths[::-1][:_FILES]]
     more = len(paths) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
-
-
-def _path(path: str) -> str:
-    return one_line(path, _FILE_LIMIT).replace("`", "ʼ")
 
 
 COMPARISON = (

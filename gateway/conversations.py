@@ -8,7 +8,7 @@ from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item
 from gateway.opening import leave
-from gateway.titles import cleaned, name_of, quoted_name, size_of
+from gateway.titles import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from gateway.visibility import viewers
 from storage.entries import Overview, SessionDraft, SessionKind
 from storage.store import Transaction
@@ -31,7 +31,12 @@ async def _sessions(desk: Desk, asked: Asked) -> Work:
     more, found = found[ON_A_PAGE:], found[:ON_A_PAGE]
     lines = [_line(overview, asked.session, now) for overview in found]
     items = [
-        Item(_label(overview, asked.session), f"open #{overview.session}") for overview in found
+        Item(
+            _label(overview, asked.session),
+            f"open #{overview.session}",
+            whole=_whole(overview, asked.session, now),
+        )
+        for overview in found
     ]
     items += _turning(page, more=bool(more))
     text = "\n".join([_heading(asked, page), "", *lines])
@@ -59,6 +64,13 @@ def _line(overview: Overview, current: int | None, now: float) -> str:
 
 def _label(overview: Overview, current: int | None) -> str:
     return (HERE if overview.session == current else "") + name_of(overview, _LABEL)
+
+
+def _whole(overview: Overview, current: int | None, now: float) -> str:
+    here = HERE if overview.session == current else ""
+    name = name_of(overview, LONGEST_TITLE)
+    facts = f"{size_of(overview)} · {age(now - overview.active)} ago"
+    return f"{here}{name} · conversation {overview.session} · {facts}"
 
 
 def _turning(page: int, *, more: bool) -> list[Item]:

@@ -9,7 +9,7 @@ from adapters.events import Message
 from agent.activity import Activity
 from agent.models import Models
 from gateway.config import Config
-from gateway.menus import Item, Menus
+from gateway.menus import Item, Menus, distinct
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
@@ -90,6 +90,7 @@ class Desk:
         the items. With a file, always as a message of its own; so too where the button hangs on an
         answer of the agent, which must not be lost from sight, but for `over_answer`. `rest`: the
         button that stands for what does not fit into the message it hangs on."""
+        text, items = distinct(self.composer, asked.address, text, items)
         pressed = asked.pressed
         kept = pressed is not None and not over_answer and self._keep_answer(tx, pressed)
         if pressed is None or file is not None or kept:

@@ -80,7 +80,7 @@ def _tell(
             break
         shown.append((hit, text))
     more = page.more or len(shown) < len(page.hits)
-    items = [_jump(asked, hit) for hit, _ in shown]
+    items = [_jump(asked, hit, now) for hit, _ in shown]
     items += _turning(words, bounds, shown[-1][0].entry.id if more else None)
     lines = [*(text for _, text in shown), *([_CUT] if page.cut else [])]
     desk.say(tx, asked, "\n".join(lines), items, by=asked.who)
@@ -93,12 +93,17 @@ def _text(hit: _Hit, words: str, now: float) -> str:
     return f"**#{entry.number}** · {age(now - entry.time)} ago · {title}\n{found}"
 
 
-def _jump(asked: Asked, hit: _Hit) -> Item:
+def _jump(asked: Asked, hit: _Hit, now: float) -> Item:
     number = hit.entry.number
     if hit.home.session == asked.session:
         return button(asked, f"#{number}", f"goto #{number}")
+    session = hit.home.session
     label = f"#{number} · {name_of(hit.home, TITLE)}"
-    return Item(label, Target(hit.home.session, number).command)
+    whole = (
+        f"#{number} · {name_of(hit.home)} · conversation {session} · "
+        f"{age(now - hit.entry.time)} ago"
+    )
+    return Item(label, Target(session, number).command, whole=whole)
 
 
 def _turning(words: str, bounds: list[int], last: int | None) -> list[Item]:

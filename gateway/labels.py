@@ -99,6 +99,8 @@ def _remove(tx: Transaction, asked: Asked, session: int, name: str) -> str:
 
 
 def _give(tx: Transaction, asked: Asked, session: int) -> str:
+    if _CONTROL.search(asked.argument):
+        return "A label is one line, without control characters."
     naming = _read(tx, session, asked.argument)
     if (fault := _fault(naming.name)) is not None:
         return fault
@@ -139,8 +141,6 @@ def _fault(name: str) -> str | None:
         return "A label cannot be a number: numbers name messages already. `/label NAME #12`."
     if len(name) > NAME_LIMIT:
         return f"That name has {len(name):,} characters; a label may have {NAME_LIMIT:,}."
-    if _CONTROL.search(name):
-        return "A label is one line, without control characters."
     return None
 
 

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass, field, replace
 
 from adapters.base import Button
 from adapters.events import Press
+from agent.markup import escape
 from gateway.access import Access
+from gateway.choices import told
 from gateway.parcels import Composer
 from gateway.places import same_place
 from storage.boxes import Parcel
@@ -34,6 +36,20 @@ class Item:
     """On the same row as the one before it."""
     subject: Json = field(default_factory=dict)
     """What the command needs beyond its words."""
+    whole: str = ""
+    """What the button stands for, in full, where people named it: its label may be cut, or be the
+    same as another's."""
+
+
+def distinct(
+    composer: Composer, address: str, text: str, items: Sequence[Item]
+) -> tuple[str, list[Item]]:
+    """A message with buttons of which nobody takes one for another."""
+    named = [item for item in items if item.whole]
+    offer = composer.offer(address, [item.label for item in named], [item.whole for item in named])
+    labels = iter(offer.labels)
+    shown = [replace(item, label=next(labels)) if item.whole else item for item in items]
+    return told(text, offer.listing), shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +104,7 @@ class Menus:
         if busy and not button.used:
             return busy
         # Another menu may stand in the message's place by now: its buttons are still to be used.
-        if button.used or not tx.menus.use(button.outbox, f"{press.user.name}: {button.label}"):
+        used = f"{escape(press.user.name)}: {escape(button.label)}"
+        if button.used or not tx.menus.use(button.outbox, used):
             return f"Already done. {button.used}"
         return None

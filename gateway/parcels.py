@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 
 from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
+from gateway.choices import Offer, offer
 from storage.boxes import OutboxRow, Parcel, StoredFile
 from storage.entries import Json
 
@@ -24,6 +25,12 @@ class Composer:
 
     def serves(self, address: str) -> bool:
         return Conversation.parse(address).platform in self.adapters
+
+    def offer(
+        self, address: str, labels: Sequence[str], wholes: Sequence[str] | None = None
+    ) -> Offer:
+        """What buttons there say, and what the text says so that nobody takes one for another."""
+        return offer(self._adapter(address), labels, wholes)
 
     def post(
         self,
@@ -58,6 +65,10 @@ class Composer:
             )
             for index, body in enumerate(bodies)
         ]
+
+    def fits(self, address: str, markdown: str) -> bool:
+        """Whether one message holds it."""
+        return len(self._render(address, markdown)) == 1
 
     def reply(self, message: Message, markdown: str) -> list[Parcel]:
         """An answer to a message or command; none for no text."""
@@ -133,8 +144,11 @@ class Composer:
         return [bodies[0], *self._render(address, note)], StoredFile("answer.md", kept)
 
     def _render(self, address: str, markdown: str) -> list[Body]:
-        adapter = self.adapters.get(Conversation.parse(address).platform)
+        adapter = self._adapter(address)
         return adapter.render(markdown) if adapter is not None else [{"text": markdown}]
+
+    def _adapter(self, address: str) -> Adapter | None:
+        return self.adapters.get(Conversation.parse(address).platform)
 
 
 _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}

@@ -12,6 +12,7 @@ from adapters.base import Button
 from adapters.events import Press
 from agent.markup import escape
 from gateway.access import Access
+from gateway.choices import Offer, chosen, told
 from gateway.config import EscalationConfig
 from gateway.control import KIND as CONTROL
 from gateway.control import OVER
@@ -61,11 +62,15 @@ class Questions:
 
     def post(self, tx: Transaction, question: Question, address: str, handle: str = "") -> None:
         """One more copy of an open question, with buttons of its own."""
+        offer = self._offer(address, question)
         buttons = [
-            Button(choice.label, secrets.token_urlsafe(18), choice.style)
-            for choice in question.choices
+            Button(label, secrets.token_urlsafe(18), choice.style)
+            for label, choice in zip(offer.labels, question.choices, strict=True)
         ]
-        parcels = self.composer.post(address, question.text, buttons=buttons, handle=handle)
+        before, text = self._told(address, question, offer)
+        parcels = self.composer.post(address, before, handle=handle) if before else []
+        handle = "" if before else handle
+        parcels += self.composer.post(address, text, buttons=buttons, handle=handle)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
         post = tx.questions.add_post(question.id, address, rows[-1].id)
         for button, choice in zip(buttons, question.choices, strict=True):
@@ -210,7 +215,8 @@ class Questions:
     def _edit_copies(self, tx: Transaction, question: Question) -> None:
         end = _end(question)
         for post in tx.questions.posts(question.id):
-            parcels = self.composer.amend(post.address, question.text, end, row=post.outbox)
+            _, text = self._told(post.address, question)
+            parcels = self.composer.amend(post.address, text, end, row=post.outbox)
             for parcel in parcels:
                 tx.outbox.enqueue(parcel)
 
@@ -220,11 +226,23 @@ class Questions:
         """A copy that was sent twice (a crash before its sending was recorded) has a message that
         only the press names."""
         if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
-            here = press.message_id
-            edit, *_ = self.composer.amend(
-                post.address, question.text, _end(question), message_id=here
-            )
+            here, (_, text) = press.message_id, self._told(post.address, question)
+            edit, *_ = self.composer.amend(post.address, text, _end(question), message_id=here)
             tx.outbox.enqueue(edit)
+
+    def _told(
+        self, address: str, question: Question, offer: Offer | None = None
+    ) -> tuple[str, str]:
+        """What a copy of a question says before it, where its choices in full take messages of
+        their own, and what it says itself; Markdown."""
+        listing = (offer or self._offer(address, question)).listing
+        text = told(question.text, listing)
+        if listing and not self.composer.fits(address, text):
+            return listing, question.text
+        return "", text
+
+    def _offer(self, address: str, question: Question) -> Offer:
+        return self.composer.offer(address, [choice.label for choice in question.choices])
 
     def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
         """A copy whose sending was not recorded (a crash in between) is recorded now."""
@@ -248,14 +266,19 @@ def _end(question: Question) -> str:
     return f"{MARKS[question.state]} {outcome(question)}"
 
 
+def _chosen(question: Question) -> str:
+    keys = [choice.key for choice in question.choices]
+    if question.choice not in keys:
+        return ""
+    return chosen([choice.label for choice in question.choices], keys.index(question.choice))
+
+
 def outcome(question: Question) -> str:
-    """What became of a question, for people."""
+    """What became of a question, for people; Markdown."""
     match question.state:
         case QuestionState.DECIDED:
-            labels = {choice.key: choice.label for choice in question.choices}
-            label = labels.get(question.choice or "", "")
             who = escape(question.decided_name or question.decided_by)
-            return f"{who} decided: {escape(label)}"
+            return f"{who} decided: {_chosen(question)}"
         case QuestionState.EXPIRED:
             return f"Nobody decided in time: {question.choice}."
         case QuestionState.WITHDRAWN:

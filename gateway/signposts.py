@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 
-from agent.markup import bounded, escape
+from agent.markup import bounded, escape, visible
 from gateway.desk import Asked
 from gateway.menus import Item
 from storage.entries import Entry, Json, Kind, Label
@@ -35,8 +35,6 @@ _MARKS = {
     "model_change": "🔀",
     "record": "📎",
 }
-_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Controls, and what turns the direction of the text around it."""
 
 
 def number_of(text: str) -> int | None:
@@ -52,14 +50,14 @@ def unquoted(text: str) -> str:
 
 def label_name(text: str) -> str:
     """A label's name in the one form in which it is kept and looked for."""
-    return unicodedata.normalize("NFC", text).strip()
+    return unicodedata.normalize("NFC", visible(text)).strip()
 
 
 def find_label(labels: list[Label], name: str) -> Label | None:
     """By its name; where none is written quite so, by its letters whatever their case."""
     name = label_name(name)
-    exact = [label for label in labels if label.name == name]
-    alike = [label for label in labels if label.name.casefold() == name.casefold()]
+    exact = [label for label in labels if label_name(label.name) == name]
+    alike = [label for label in labels if label_name(label.name).casefold() == name.casefold()]
     return next(iter([*exact, *reversed(alike)]), None)
 
 
@@ -118,7 +116,7 @@ def first_words(entry: Entry, limit: int = WORDS) -> str:
 def one_line(text: str, limit: int) -> str:
     """At most `limit` characters of a text, of which those outside the first plane of Unicode
     count as two, as platforms count them."""
-    line = bounded(_UNSEEN.sub("", text[: 8 * limit]), limit)
+    line = bounded(visible(text[: 8 * limit]), limit)
     cut = line
     while len(cut.encode("utf-16-le", "replace")) // 2 > limit:
         cut = cut[:-1]

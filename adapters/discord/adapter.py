@@ -57,6 +57,7 @@ class DiscordAdapter:
     """
 
     name = "discord"
+    numbers_buttons = False
 
     def __init__(
         self,
@@ -76,6 +77,9 @@ class DiscordAdapter:
         self._rest: Rest | None = None
         self._intake: Intake | None = None
         self._started = asyncio.Event()
+
+    def label(self, text: str) -> str:
+        return payload.label(text)
 
     def render(self, markdown: str) -> list[Body]:
         return render(markdown)

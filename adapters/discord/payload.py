@@ -85,6 +85,11 @@ def form(payload: Payload, upload: Upload) -> list[Payload]:
     ]
 
 
+def label(text: str) -> str:
+    """A button's label: one line of at most 80 UTF-16 units. One without any is refused."""
+    return fit(" ".join(clean(text).split()), _LABEL) or "…"
+
+
 def whisper(text: str) -> Payload:
     """A message that only one person sees."""
     return {
@@ -175,7 +180,6 @@ def _button(button: Button) -> Payload:
     return {
         "type": _BUTTON,
         "style": _STYLES.get(button.style, _STYLES["plain"]),
-        # A button without a label is refused.
-        "label": fit(clean(button.label).strip(), _LABEL) or "…",
+        "label": label(button.label),
         "custom_id": f"{BUTTON_PREFIX}{button.token}",
     }

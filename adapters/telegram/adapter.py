@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar, assert_never
 
 import telegram
-from telegram.constants import CallbackQueryLimit, ChatAction
+from telegram.constants import ChatAction
 from telegram.error import BadRequest, ChatMigrated, InvalidToken
 from telegram.request import HTTPXRequest
 
@@ -30,7 +30,7 @@ from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
-from adapters.telegram.render import caption, keyboard, render, shortened
+from adapters.telegram.render import caption, keyboard, label, notice, render
 
 T = TypeVar("T")
 
@@ -49,6 +49,7 @@ class TelegramAdapter:
     """
 
     name = PLATFORM
+    numbers_buttons = False
 
     def __init__(
         self,
@@ -77,6 +78,9 @@ class TelegramAdapter:
         )
         self._ready = asyncio.Event()
         self._poller = Poller(self._bot, token, poll_timeout, self._ready.set)
+
+    def label(self, text: str) -> str:
+        return label(text)
 
     def render(self, markdown: str) -> list[Body]:
         return render(markdown)
@@ -218,7 +222,7 @@ class TelegramAdapter:
         await _following(chat, show)
 
     async def _acknowledge(self, acknowledge: Acknowledge) -> None:
-        text = shortened(acknowledge.text, CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH)
+        text = notice(acknowledge.text)
         try:
             await self._bot.answer_callback_query(
                 acknowledge.handle, text=text or None, show_alert=True if text else None

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
-from telegram.constants import InlineKeyboardMarkupLimit, MessageLimit
+from telegram.constants import CallbackQueryLimit, InlineKeyboardMarkupLimit, MessageLimit
 
 from adapters.base import Body, Button, Refused
 from adapters.events import clean
@@ -53,6 +53,17 @@ def keyboard(buttons: Sequence[Button]) -> InlineKeyboardMarkup | None:
     return InlineKeyboardMarkup(rows)
 
 
+def label(text: str) -> str:
+    """A button's label: one line of at most 64 UTF-16 units, and never empty."""
+    return shortened(" ".join(clean(text).split()), _LABEL) or "…"
+
+
+def notice(markdown: str) -> str:
+    """What a person who pressed a button is told: plain text of at most 200 UTF-16 units."""
+    text = " ".join(body["text"] for body in render(markdown)[:1])
+    return shortened(text, CallbackQueryLimit.ANSWER_CALLBACK_QUERY_TEXT_LENGTH)
+
+
 def caption(body: Body) -> Body:
     """The body as a file's caption: at most 1024 UTF-16 units, "" where it is blank."""
     text = shortened(body["text"], MessageLimit.CAPTION_LENGTH) if body["text"].strip() else ""
@@ -76,9 +87,8 @@ def _bodies(rich: Rich) -> list[Body]:
 
 
 def _button(button: Button) -> InlineKeyboardButton:
-    label = " ".join(clean(button.label).split())
     return InlineKeyboardButton(
-        shortened(label, _LABEL) or "…",
+        label(button.label),
         callback_data=button.token,
         style=_STYLES.get(button.style),
     )

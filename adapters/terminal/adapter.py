@@ -27,7 +27,8 @@ from adapters.terminal.screen import Numbered, Screen
 
 CONVERSATION = Conversation("terminal", "local")
 PERSON = User("terminal", "local", "you")
-ESCAPED = re.compile(r"\\([\\`*_{}\[\]()<>#+\-.!|~@])")
+ESCAPED = re.compile(r"(`+)(?!`)[^`\n]+\1(?!`)|\\([\\`*_{}\[\]()<>#+\-.!|~@])")
+"""Code, in which nothing is escaped, or a character that is."""
 COMMAND = re.compile(r"/(\w+)\s+(\S.*)")
 
 
@@ -36,12 +37,16 @@ class TerminalAdapter:
     screen: Screen = field(default_factory=PlainScreen)
     commands: Sequence[CommandSpec] = ()
     name: str = "terminal"
+    numbers_buttons: bool = True
     _buttons: dict[int, tuple[Button, str]] = field(default_factory=dict)
     """Number as shown → button, and the message it hangs on."""
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def label(self, text: str) -> str:
+        return " ".join(clean(text).split())
+
     def render(self, markdown: str) -> list[Body]:
-        return [{"text": ESCAPED.sub(r"\1", markdown), "markdown": markdown}]
+        return [{"text": _plain(markdown), "markdown": markdown}]
 
     async def start(self) -> str:
         return "this terminal"
@@ -67,7 +72,7 @@ class TerminalAdapter:
                 self.screen.edit(message_id, body, numbered, fleeting=fleeting)
             case Acknowledge(_, text):
                 if text:
-                    self.screen.note(f"({text})")
+                    self.screen.note(f"({_plain(text)})")
             case Typing():
                 pass
             case _:
@@ -130,3 +135,7 @@ class TerminalAdapter:
             self._buttons[number] = (button, message_id)
             numbered.append(Numbered(number, button))
         return numbered
+
+
+def _plain(markdown: str) -> str:
+    return ESCAPED.sub(lambda found: found[2] or found[0], markdown)

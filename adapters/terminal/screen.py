@@ -12,8 +12,9 @@ BOT = "bough>"
 HELLO = "Write a message and press Enter. /help lists the commands, Ctrl-D ends the chat."
 ADVICE = "(type a number to choose)"
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""C0, DEL and C1 but for tab and newline: a terminal would obey them."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""C0, DEL and C1 but for tab and newline, and what turns the direction of text around: a terminal
+would obey them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,11 @@ async def test_what_the_overseer_proposes_are_buttons_within_discords_limits(
         g.tells("go")
         question = await g.reads("Which?")
         labels = list(g.discord.buttons(question))
-        assert labels[-2:] == ["Try again", "Stop"]
-        assert {"The old one", "The new one"} <= set(labels)
-        assert len(labels) <= 25
-        g.discord.press(question, "The new one", OLGA)
+        assert labels[-2:] == ["24. Try again", "25. Stop"]
+        assert {"21. The old one", "22. The new one"} <= set(labels)
+        assert len(labels) == 25
+        assert "20 more outcomes of the table have no button here." in question["content"]
+        g.discord.press(question, "22. The new one", OLGA)
         assert "The new one" in (await g.reads("result: "))["content"]
 
 

@@ -82,6 +82,14 @@ async def test_names_that_are_refused(store: Store, written: str, fault: str) ->
         assert await numbers(store) == [1, 2]
 
 
+async def test_a_name_is_kept_without_what_cannot_be_seen(store: Store) -> None:
+    async with gateway(ECHO, store=store) as g:
+        await talk(g, "one", "/label \u202epl\u200ban")
+        assert await labels(store) == {"plan": 2}
+        assert "**plan**" in (await ask(g, "/label")).text
+        assert "is not called" in (await ask(g, "/label -plan\u2060")).text
+
+
 async def test_a_name_moves_and_an_entry_has_one_name(store: Store) -> None:
     async with gateway(ECHO, store=store) as g:
         await talk(g, "one", "two", "/label a 2")

@@ -206,7 +206,7 @@ async def test_a_spent_depth_goes_to_a_person(
     ]
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g, "Decision needed")
-        assert "Unexpected state: odd" in question["text"]
+        assert "Unexpected state: [worker: “odd”]" in question["text"]
         assert len(g.asked("overseer")) == cycles
         assert len(g.asked("worker")) == cycles + 1
         g.press(question, "Stop")

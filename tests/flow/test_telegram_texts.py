@@ -151,7 +151,7 @@ async def test_a_question_about_anything_fits_its_message_and_its_buttons(tmp_pa
         question = await g.hears("Decision needed")
         labels = g.telegram.labels(question)
         assert len(labels) == 25
-        assert labels[-2:] == ["Try again", "Stop"]
+        assert labels[-2:] == ["24. Try again", "25. Stop"]
         assert all(0 < units(label) <= 64 for label in labels)
         g.press(question, labels[0])
         await g.hears("result: ")

@@ -16,7 +16,7 @@ from agent.markup import bounded, escape, literal, visible
         "- no list",
         "12. no list either",
         "> no quote",
-        "[no link](http://example.com)",
+        "[no link](x)",
         "<b>no html</b>",
         "```no fence",
         "a | b",
@@ -37,8 +37,54 @@ def test_plain_words_are_left_as_they_are() -> None:
 def test_whatever_the_marks_nothing_is_formatted(text: str) -> None:
     for before in ("", "x "):
         for body in render(before + escape(text)):
-            assert body["entities"] == []
+            assert {entity["type"] for entity in body["entities"]} <= {"code"}
             assert body["text"].rstrip() == f"{before}{' '.join(text.split())}".rstrip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://evil.example/a_b",
+        "www.evil.example",
+        "t.me/evil?start=1",
+        "evil.example",
+        "ann@evil.example",
+        "@everyone",
+        "<@1>",
+        "<https://evil.example>",
+        "/stop",
+        "#tag",
+        "$CASH",
+        "+491701234567",
+        "[x](https://evil.example)",
+        "tg://resolve?domain=evil",
+        "10.0.0.1",
+    ],
+)
+def test_what_clients_make_a_link_of_stands_in_code(text: str) -> None:
+    for before, after in (("", ""), ("see ", ", yes"), ("*see* ", " `or` @not")):
+        (body,) = render(escape(f"{before}{text}{after}"))
+        assert body["text"] == f"{before}{text}{after}"
+        assert body["entities"][0] == {
+            "type": "code",
+            "offset": len(before),
+            "length": len(text),
+        }
+
+
+def test_text_from_right_to_left_does_not_move_what_stands_beside_it() -> None:
+    assert escape("עלי") == "\u2068עלי\u2069"
+    assert literal("עלי", 10) == "\u2068`עלי`\u2069"
+
+
+@given(st.text(max_size=80))
+def test_of_any_text_nothing_that_acts_is_left(text: str) -> None:
+    for shown in (escape(text), literal(text, 200)):
+        inner = shown.removeprefix("\u2068").removesuffix("\u2069")
+        assert visible(inner) == inner
+        assert "\n" not in inner
+        for body in render(f"x {shown}"):
+            assert {entity["type"] for entity in body["entities"]} <= {"code"}
 
 
 def test_a_literal_stands_in_code_whatever_it_holds() -> None:
@@ -53,6 +99,8 @@ def test_a_cut_is_visible() -> None:
 
 
 def test_what_turns_text_around_or_cannot_be_seen_is_dropped() -> None:
+    assert visible("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
+    assert visible("z" + "\u0301" * 50) == "z" + "\u0301" * 4
     foreign = "Ann\u202e\u2066 \u200bB\x1bo\x00b\ufeff\n\tعلی\u200c👩\u200d🚀"
 
     assert visible(foreign) == "Ann Bob\n\tعلی\u200c👩\u200d🚀"
