@@ -1,7 +1,7 @@
 """What comes in from a platform, in one vocabulary for all of them. Nothing here does I/O."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, TypeVar, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +103,34 @@ Update = Message | Press
 def clean(text: str) -> str:
     """Text that every database and encoder takes: NUL and lone surrogates become U+FFFD."""
     return "".join("�" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text)
+
+
+Cleaned = TypeVar("Cleaned")
+
+
+def cleaned(update: Cleaned) -> Cleaned:
+    """The same update, every string in it as every database and encoder takes it: its texts by
+    `clean`, its ids so that two that differ still differ. Cleaning again changes nothing."""
+    return cast(Cleaned, _cleaned(update, "text"))
+
+
+def _cleaned(value: Any, field: str) -> Any:
+    if isinstance(value, str):
+        return clean(value) if field in _TEXTS else _clean_id(value)
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, field) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    before = {each.name: getattr(value, each.name) for each in fields(value)}
+    after = {name: _cleaned(each, name) for name, each in before.items()}
+    return value if after == before else replace(value, **after)
+
+
+_TEXTS = ("text", "name", "quoted")
+"""Fields that people read. What stands in the others names something."""
+
+
+def _clean_id(text: str) -> str:
+    """U+FFFD and the number of what stood there: no platform gives ids like that, no token of ours
+    is like that, so it is nobody else's."""
+    return "".join(c if clean(c) == c else f"�{ord(c):04x}" for c in text)

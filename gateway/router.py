@@ -11,20 +11,21 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from adapters.base import Acknowledge, AdapterError
-from adapters.events import Conversation, Message, Press, Update
+from adapters.events import Conversation, Message, Press, Update, cleaned
 from gateway.access import Access
 from gateway.commands import COMMANDS, parse_command, perform
 from gateway.control import KIND as CONTROL
 from gateway.control import act
 from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
+from gateway.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from gateway.places import place_of
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.menus import MenuButton
 from storage.questions import Question
 from storage.store import Transaction
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
-STORE_PAUSE = 1.0
 STRANGER = (
     "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
     "(`allow` under `[access]` in bough.toml)."
@@ -47,19 +47,31 @@ class Router:
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
+    failures: Failures
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, update: Update) -> None:
         """Returns once the update is committed (and, but for messages, dealt with). While the
-        store is away it waits: no platform hears that we have what we do not have."""
-        while True:
+        store is away it waits: no platform hears that we have what we do not have. What fails each
+        time is put aside, so that it is in nobody's way."""
+        update = cleaned(update)
+        for left in reversed(range(TRIES)):
             try:
-                return await self._receive(update)
-            except StoreError:
-                log.exception("an update cannot be committed; again in %g s", STORE_PAUSE)
-                await asyncio.sleep(STORE_PAUSE)
+                return await once_there(partial(self._receive, update), "an update")
+            except Exception as error:
+                # A fault of ours, or of this update: all others wait behind it.
+                if not left:
+                    return await self._put_aside(update, error)
+                log.exception("an update cannot be taken in; again in %g s", PAUSE)
+                await asyncio.sleep(PAUSE)
+
+    async def _put_aside(self, update: Update, error: Exception) -> None:
+        known = self.access.may_command(update.user.identity)
+        await self.failures.update(update, error, tell=known)
+        if known and isinstance(update, Press):
+            self._acknowledge(update, NOT_DONE)
 
     async def _receive(self, update: Update) -> None:
         match update:
@@ -78,19 +90,28 @@ class Router:
         for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 self.desk.turns.lanes.wake(row.session)
-            elif Conversation.parse(row.address).platform in self.desk.adapters:
+            else:
+                await self._take_up(row)
+
+    async def _take_up(self, row: InboxRow) -> None:
+        try:
+            if Conversation.parse(row.address).platform in self.desk.adapters:
                 await self._again(row)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged there
+            # One row that fails must not keep the others from being taken up.
+            readable = not isinstance(error, ValueError)
+            await self.failures.row(row, error, readable=readable)
 
     async def _again(self, row: InboxRow) -> None:
-        try:
-            if row.kind == "press":
-                await self._press_again(_PRESS.validate_python(row.payload), row)
-            elif row.kind == "edit":
-                await self._change(_MESSAGE.validate_python(row.payload), row)
-            else:
-                await self._command(_MESSAGE.validate_python(row.payload), row)
-        except ValidationError:
-            log.exception("inbox row %s cannot be read; it is left as it is", row.id)
+        """ValueError (pydantic's too) where it cannot be read."""
+        if row.kind == "press":
+            await self._press_again(_PRESS.validate_python(row.payload), row)
+        elif row.kind == "edit":
+            await self._change(_MESSAGE.validate_python(row.payload), row)
+        else:
+            await self._command(_MESSAGE.validate_python(row.payload), row)
 
     async def _press_again(self, press: Press, row: InboxRow) -> None:
         button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
@@ -242,11 +263,13 @@ class Router:
         try:
             if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
                 await run(carry_out)
-        except StoreError:
+        except StoreUnavailable:
             log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
-        except Exception:
+        except Exception as error:
             # A fault of ours must neither lose the command in silence nor be tried for ever.
             log.exception("%s %s failed", row.kind, row.key)
+            if isinstance(error, StoreError) and self.failures.tries.again(row.id):
+                return  # Somebody else wrote in between, maybe: the sweep tries it again.
             await self.desk.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)

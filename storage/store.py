@@ -253,6 +253,10 @@ class Search(Protocol):
         all of them were before."""
         ...
 
+    def pass_over(self) -> None:
+        """Leave the next entry, where there is one, out of the index."""
+        ...
+
 
 class Transaction(Protocol):
     @property
