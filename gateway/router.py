@@ -23,6 +23,8 @@ from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
 from gateway.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from gateway.places import place_of
+from gateway.refusals import Refusals
+from gateway.strangers import AT_ONCE, Strangers
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError, StoreUnavailable
@@ -35,6 +37,8 @@ log = logging.getLogger(__name__)
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
+ONE_BY_ONE: Json = {"queue": "strangers"}
+"""How strangers are answered, so that nobody known waits behind them."""
 STRANGER = (
     "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
     "(`allow` under `[access]` in bough.toml)."
@@ -48,9 +52,19 @@ class Router:
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
     failures: Failures
+    strangers: Strangers = field(default_factory=Strangers)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _for_strangers: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    """Those of them that may be left out."""
+    _refusals: Refusals = field(init=False)
+
+    def __post_init__(self) -> None:
+        desk = self.desk
+        self._refusals = Refusals(
+            desk.store, desk.menus, desk.questions, self.access, self.strangers, self._busy
+        )
 
     async def receive(self, update: Update) -> None:
         """Returns once the update is committed (and, but for messages, dealt with). While the
@@ -68,7 +82,10 @@ class Router:
                 await asyncio.sleep(PAUSE)
 
     async def _put_aside(self, update: Update, error: Exception) -> None:
-        known = self.access.may_command(update.user.identity)
+        who = update.user.identity
+        known = self.access.may_command(who)
+        if not (known or self.strangers.presses(junk=True, known=False).admits(who)):
+            return self.strangers.ignored("updates that cannot be taken in", who)
         await self.failures.update(update, error, tell=known)
         if known and isinstance(update, Press):
             self._acknowledge(update, NOT_DONE)
@@ -124,8 +141,29 @@ class Router:
         """Let acknowledgements end."""
         if self._acknowledging:
             await asyncio.wait(self._acknowledging, timeout=2)
+        try:
+            await self.note_ignored(now=True)
+        except StoreError:
+            log.exception("what was over the limits is not on record")
+
+    async def note_ignored(self, *, now: bool = False) -> None:
+        """Put on record what was over the limits, where it is time to."""
+        rows = self.strangers.summary(now=now)
+
+        def work(tx: Transaction) -> None:
+            for what, details in rows:
+                tx.directory.audit("over the limit", "", {"what": what, **details})
+
+        if rows:
+            await self.desk.store.run(work)
 
     async def _press(self, press: Press) -> None:
+        told = await self._refusals.refuse(press)
+        if told is None:
+            return await self._act_on(press)
+        self._acknowledge(press, told)
+
+    async def _act_on(self, press: Press) -> None:
         def work(tx: Transaction) -> _Pressed | None:
             row = tx.inbox.receive(_arrival(press))
             if row is None:
@@ -181,7 +219,13 @@ class Router:
         await self._command(message, row, pressed, button.subject)
 
     def _acknowledge(self, press: Press, text: str) -> None:
+        known = self.access.may_command(press.user.identity)
+        if not known and len(self._for_strangers) >= AT_ONCE:
+            return
         task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
+        if not known:
+            self._for_strangers.add(task)
+            task.add_done_callback(self._for_strangers.discard)
         self._acknowledging.add(task)
         task.add_done_callback(self._acknowledging.discard)
 
@@ -281,18 +325,24 @@ class Router:
     async def _stranger(self, message: Message) -> None:
         """Somebody unknown: they are told once, in private, who they are to us; where the platform
         waits for an answer to this very event, they get it. Nothing starts."""
+        identity = message.user.identity
         if not (message.private or message.handle):
             return
+        if self.strangers.was_greeted(identity) and not message.handle:
+            return
+        if not self.strangers.answers.admits(identity):
+            return self.strangers.ignored("messages", identity)
 
         def work(tx: Transaction) -> None:
-            identity = message.user.identity
             first = tx.directory.greet(identity, message.user.name)
             if first:
                 tx.directory.audit("stranger", identity, {"name": message.user.name})
             if first or message.handle:
-                self._say(tx, message, STRANGER.format(identity=identity))
+                for parcel in self.desk.composer.reply(message, STRANGER.format(identity=identity)):
+                    tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
 
-        await self.desk.store.run(work)
+        await once_there(partial(self.desk.store.run, work), "a stranger")
+        self.strangers.greeted(identity)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
         for parcel in self.desk.composer.reply(message, text):

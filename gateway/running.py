@@ -110,6 +110,7 @@ class App:
 
     async def _look_after(self) -> None:
         await self.router.sweep()
+        await self.router.note_ignored()
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
         self.delivery.notify()
 

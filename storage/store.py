@@ -33,6 +33,10 @@ class Inbox(Protocol):
         conversation's, in either case."""
         ...
 
+    def seen(self, key: str) -> bool:
+        """Whether something with that key is stored."""
+        ...
+
     def get(self, row: int) -> InboxRow: ...
 
     def unfinished(self, session: int | None = None) -> list[InboxRow]:
