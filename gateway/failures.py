@@ -13,6 +13,7 @@ from typing import TypeVar
 from adapters.events import Message, Press, Update
 from agent.ending import FINAL, interrupt
 from gateway.cutting import end_rows
+from gateway.inbound import message_draft
 from gateway.parcels import Composer
 from gateway.results import delegation_of
 from storage.boxes import Arrival, InboxRow, InboxState
@@ -35,8 +36,10 @@ NOT_TAKEN = (
     "⚠️ Your message could not be taken in: something in it is more than the bot can handle. Its "
     "log says what; please send it in another form."
 )
-NOT_DONE = "⚠️ Something went wrong in the bot, again and again, so it was given up. Its log says "
-NOT_DONE += "what; please try again."
+NOT_DONE = (
+    "⚠️ Something went wrong in the bot, again and again, so this was given up. Its log says what; "
+    "please try again."
+)
 LONGEST_REASON = 300
 """Characters."""
 
@@ -97,26 +100,34 @@ class Failures:
         self, advance: Callable[[int], Awaitable[None]], due: "Due", session: int
     ) -> None:
         """Advance a session. What fails each time is given up, so that the rest can follow."""
-        for left in reversed(range(TRIES)):
+        while (error := await self._advance(advance, session)) is not None:
+            log.error("the turn of session %s is given up", session, exc_info=error)
+            ended = await self._first_that_works(
+                partial(self._give_up, session=session, due=due, error=error),
+                partial(_end_oldest, session=session, error=error),
+            )
+            if not ended:
+                return  # It is tried again by the sweep.
+
+    async def _advance(
+        self, advance: Callable[[int], Awaitable[None]], session: int
+    ) -> Exception | None:
+        """What it failed with each time."""
+        failed: Exception | None = None
+        for _ in range(TRIES):
             try:
-                return await advance(session)
+                await advance(session)
+                return None
             except StoreUnavailable:
                 raise
             except Exception as error:
                 # The boundary of a turn: one that fails must not be tried for ever.
-                if not left:
-                    return await self._end_turn(session, due, error)
-                log.exception("the turn of session %s failed; again in %g s", session, PAUSE)
+                log.exception("the turn of session %s failed", session)
+                failed = error
                 await asyncio.sleep(PAUSE)
+        return failed
 
-    async def _end_turn(self, session: int, due: "Due", error: Exception) -> None:
-        log.error("the turn of session %s is given up", session, exc_info=error)
-        await self._first_that_works(
-            partial(self._give_up, session=session, due=due, error=error),
-            partial(_end_oldest, session=session, error=error),
-        )
-
-    async def _first_that_works(self, *works: Callable[[Transaction], None]) -> None:
+    async def _first_that_works(self, *works: "Ending") -> bool:
         for work in works:
             try:
                 return await once_there(partial(self.store.run, work), "a failure")
@@ -124,20 +135,23 @@ class Failures:
                 # What failed may well break this too: then the next, humbler record is tried.
                 log.exception("a failure cannot be recorded like that")
         log.error("a failure is on record only here")
+        return False
 
-    def _keep(self, tx: Transaction, update: Update, error: Exception, tell: bool) -> None:
+    def _keep(self, tx: Transaction, update: Update, error: Exception, tell: bool) -> bool:
         row = tx.inbox.receive(Arrival(update.key, update.kind, _address(update), asdict(update)))
         if row is None:
-            return  # It is in the inbox, and the sweep looks after it.
+            return False  # It is in the inbox, and the sweep looks after it.
         _end(tx, [row], error)
         if tell and isinstance(update, Message):
             for parcel in self.composer.reply(update, NOT_TAKEN):
                 tx.outbox.enqueue(parcel)
+        return True
 
-    def _give_up(self, tx: Transaction, session: int, due: "Due", error: Exception) -> None:
+    def _give_up(self, tx: Transaction, session: int, due: "Due", error: Exception) -> bool:
         rows = due(tx.inbox.unfinished(session))
+        rows = [row for row in rows if not _readable(row)] or rows
         if not rows:
-            return
+            return False
         for row in rows:
             if row.kind == "background":
                 _interrupted(tx, row)
@@ -145,14 +159,27 @@ class Failures:
         _end(tx, rows, error)
         for parcel in self.composer.post(rows[-1].address, NOT_DONE):
             tx.outbox.enqueue(parcel)
+        return True
 
 
 Due = Callable[[list[InboxRow]], list[InboxRow]]
 """Which of a session's unfinished rows a turn is about."""
 
+Ending = Callable[[Transaction], bool]
+"""Puts something aside; whether there was something."""
+
 
 def _address(update: Message | Press) -> str:
     return update.conversation.address
+
+
+def _readable(row: InboxRow) -> bool:
+    """False for a message that no entry can be made of. It must not take others with it."""
+    try:
+        return row.kind != "message" or bool(message_draft(row))
+    except Exception:
+        log.exception("inbox row %s cannot be read", row.id)
+        return False
 
 
 def _interrupted(tx: Transaction, row: InboxRow) -> None:
@@ -166,19 +193,22 @@ def _interrupted(tx: Transaction, row: InboxRow) -> None:
     tx.inbox.receive(Arrival(key, "result", address, payload, session))
 
 
-def _end_oldest(tx: Transaction, session: int, error: Exception) -> None:
-    if rows := tx.inbox.unfinished(session)[:1]:
-        _end(tx, rows, error)
+def _end_oldest(tx: Transaction, session: int, error: Exception) -> bool:
+    rows = tx.inbox.unfinished(session)
+    broken = [row for row in rows if not _readable(row)]
+    return _end(tx, (broken or rows)[:1], error)
 
 
-def _end(tx: Transaction, rows: list[InboxRow], error: Exception) -> None:
+def _end(tx: Transaction, rows: list[InboxRow], error: Exception) -> bool:
     tx.inbox.finish([row.id for row in rows], InboxState.FAILED)
     for row in rows:
-        _audit(tx, {"inbox": row.id}, error)
+        _audit(tx, {"inbox": row.id, "key": ascii(row.key)[:LONGEST_REASON]}, error)
+    return bool(rows)
 
 
-def _note(tx: Transaction, key: str, error: Exception) -> None:
+def _note(tx: Transaction, key: str, error: Exception) -> bool:
     _audit(tx, {"key": ascii(key)[:LONGEST_REASON]}, error)
+    return True
 
 
 def _audit(tx: Transaction, details: Json, error: Exception) -> None:

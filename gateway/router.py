@@ -56,8 +56,8 @@ class Router:
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    _for_strangers: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    """Those of them that may be left out."""
+    _left_out_at_need: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    """Those of them that tell strangers nothing."""
     _refusals: Refusals = field(init=False)
 
     def __post_init__(self) -> None:
@@ -219,13 +219,13 @@ class Router:
         await self._command(message, row, pressed, button.subject)
 
     def _acknowledge(self, press: Press, text: str) -> None:
-        known = self.access.may_command(press.user.identity)
-        if not known and len(self._for_strangers) >= AT_ONCE:
+        may_be_left_out = not (text or self.access.may_command(press.user.identity))
+        if may_be_left_out and len(self._left_out_at_need) >= AT_ONCE:
             return
         task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
-        if not known:
-            self._for_strangers.add(task)
-            task.add_done_callback(self._for_strangers.discard)
+        if may_be_left_out:
+            self._left_out_at_need.add(task)
+            task.add_done_callback(self._left_out_at_need.discard)
         self._acknowledging.add(task)
         task.add_done_callback(self._acknowledging.discard)
 

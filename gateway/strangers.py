@@ -18,7 +18,7 @@ MOST_NAMED = 10
 PERIOD = 600.0
 """Seconds between two rows of what was over the limits."""
 AT_ONCE = 8
-"""Presses of strangers that are acknowledged side by side; of more, none is."""
+"""Presses over the limits that are acknowledged side by side; of more, none is."""
 
 
 @dataclass(slots=True)
