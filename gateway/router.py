@@ -24,7 +24,7 @@ from gateway.edits import first_sent
 from gateway.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from gateway.places import place_of
 from gateway.refusals import Refusals
-from gateway.strangers import AT_ONCE, Strangers
+from gateway.strangers import Strangers
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError, StoreUnavailable
@@ -56,8 +56,6 @@ class Router:
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    _left_out_at_need: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    """Those of them that tell strangers nothing."""
     _refusals: Refusals = field(init=False)
 
     def __post_init__(self) -> None:
@@ -219,13 +217,11 @@ class Router:
         await self._command(message, row, pressed, button.subject)
 
     def _acknowledge(self, press: Press, text: str) -> None:
-        may_be_left_out = not (text or self.access.may_command(press.user.identity))
-        if may_be_left_out and len(self._left_out_at_need) >= AT_ONCE:
+        who = press.user.identity
+        may_be_left_out = not (text or self.access.may_command(who))
+        if may_be_left_out and not self.strangers.acknowledgements.admits(who):
             return
         task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
-        if may_be_left_out:
-            self._left_out_at_need.add(task)
-            task.add_done_callback(self._left_out_at_need.discard)
         self._acknowledging.add(task)
         task.add_done_callback(self._acknowledging.discard)
 

@@ -17,8 +17,6 @@ MOST_NAMED = 10
 """People whose counts a row of the audit holds; it holds the sum of all."""
 PERIOD = 600.0
 """Seconds between two rows of what was over the limits."""
-AT_ONCE = 8
-"""Presses over the limits that are acknowledged side by side; of more, none is."""
 
 
 @dataclass(slots=True)
@@ -61,6 +59,10 @@ REFUSALS = Allowance(each=(10, 60.0), total=(60, 20.0))
 junk gets, which must not cover these."""
 
 
+ACKNOWLEDGEMENTS = Allowance(each=(10, 10.0), total=(40, 1.0))
+"""Presses over these limits that the platform still hears we have."""
+
+
 class Limit:
     """An allowance as it is used up."""
 
@@ -93,6 +95,7 @@ class Strangers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.answers = Limit(ANSWERS, clock)
+        self.acknowledgements = Limit(ACKNOWLEDGEMENTS, clock)
         # Known people apart: what strangers do must not cover what they do.
         self._presses = {
             (junk, known): Limit(JUNK if junk else REFUSALS, clock)
