@@ -32,7 +32,8 @@ GONE = [
 
 
 def size(folder: Path) -> tuple[int, int]:
-    """Rows in all tables together, and bytes of the pages that hold something."""
+    """Rows in all tables together but the search index, which follows when it can, and bytes of the
+    pages that hold something."""
     with sqlite3.connect(folder / "bough.db") as database:
         names = database.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
@@ -40,7 +41,7 @@ def size(folder: Path) -> tuple[int, int]:
         rows = sum(
             database.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
             for (name,) in names
-            if not name.startswith(("search_index", "sqlite_"))
+            if not name.startswith(("search_", "sqlite_"))
         )
         pages, free, page = (
             database.execute(f"PRAGMA {name}").fetchone()[0]
