@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, TypeVar, cast
 
 LONGEST_NAME = 64
 """Characters of what a person is called."""
@@ -126,3 +126,34 @@ def display_name(name: str, identity: str) -> str:
     line = " ".join(_UNSEEN.sub("", clean(name)).split())[:LONGEST_NAME].strip()
     shows = any(not unicodedata.category(c).startswith(_BLANK) for c in line)
     return line if shows else identity
+
+
+Cleaned = TypeVar("Cleaned")
+
+
+def cleaned(update: Cleaned) -> Cleaned:
+    """The same update, every string in it as every database and encoder takes it: its texts by
+    `clean`, its ids so that two that differ still differ. Cleaning again changes nothing."""
+    return cast(Cleaned, _cleaned(update, "text"))
+
+
+def _cleaned(value: Any, field: str) -> Any:
+    if isinstance(value, str):
+        return clean(value) if field in _TEXTS else _clean_id(value)
+    if isinstance(value, tuple):
+        return tuple(_cleaned(each, field) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    before = {each.name: getattr(value, each.name) for each in fields(value)}
+    after = {name: _cleaned(each, name) for name, each in before.items()}
+    return value if after == before else replace(value, **after)
+
+
+_TEXTS = ("text", "name", "quoted")
+"""Fields that people read. What stands in the others names something."""
+
+
+def _clean_id(text: str) -> str:
+    """U+FFFD and the number of what stood there: no platform gives ids like that, no token of ours
+    is like that, so it is nobody else's."""
+    return "".join(c if clean(c) == c else f"�{ord(c):04x}" for c in text)

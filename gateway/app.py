@@ -29,6 +29,7 @@ from gateway.crew import Crew
 from gateway.delivery import Delivery
 from gateway.desk import Desk
 from gateway.edits import Edits
+from gateway.failures import Failures
 from gateway.fan import FAN, Fan
 from gateway.joining import Joining
 from gateway.leaving import LEAVE, SUMMARY, Leaving
@@ -130,7 +131,7 @@ def _assemble(
     subagents.wake = turns.lanes.wake
     desk = Desk(store, config, models, turns, questions, composer, menus, serving, subagents.active)
     _give_work(turns, desk, model)
-    router = Router(desk, access, Edits(desk).edited)
+    router = Router(desk, access, Edits(desk).edited, Failures(store, composer))
     delivery = Delivery(store, serving)
     return App(config, store, by_platform, serving, turns, router, questions, delivery)
 

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
-from adapters.events import Conversation
+from adapters.events import Conversation, clean
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow, StoredFile
-from storage.errors import StoreError
+from storage.errors import StoreUnavailable
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,10 @@ class Delivery:
         self._finished: set[int] = set()
         """Rows that were finished since the last look at the outbox began: it may still show them
         as pending."""
+        self._unrecorded: set[int] = set()
+        """Rows whose end the store does not take."""
         self._queues: dict[str, deque[OutboxRow]] = {}
+        """By conversation, or by the name of a queue that a row asks for."""
 
     def notify(self) -> None:
         """There may be new rows in the outbox."""
@@ -51,54 +54,65 @@ class Delivery:
         async with asyncio.TaskGroup() as group:
             while True:
                 self._finished.clear()
-                for row in await self._store.read(lambda tx: tx.outbox.pending()):
+                for row in await self._pending():
                     self._take(row, group)
                 self._looking = False
                 await self._news.wait()
                 self._looking = True
                 self._news.clear()
 
+    async def _pending(self) -> list[OutboxRow]:
+        """What is to be sent, as soon as the store says it."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return await self._store.read(lambda tx: tx.outbox.pending())
+            except Exception:
+                # Whatever it is, what was begun is sent on, and no other task ends with this one.
+                log.exception("the outbox cannot be read; again in %g s", pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+
     def _take(self, row: OutboxRow, group: asyncio.TaskGroup) -> None:
-        if row.id in self._taken or row.id in self._finished:
+        if row.id in self._taken or row.id in self._finished or row.id in self._unrecorded:
             return
-        if Conversation.parse(row.address).platform not in self._adapters:
+        if row.address.partition(":")[0] not in self._adapters:
             return
         self._taken.add(row.id)
-        queue = self._queues.get(row.address)
+        name = row.payload.get("queue") or row.address
+        queue = self._queues.get(name)
         if queue is not None:
             queue.append(row)
             return
-        self._queues[row.address] = deque([row])
-        group.create_task(self._drain(row.address), name=f"delivery to {row.address}")
+        self._queues[name] = deque([row])
+        group.create_task(self._drain(name), name=f"delivery to {name}")
 
-    async def _drain(self, address: str) -> None:
-        queue = self._queues[address]
+    async def _drain(self, name: str) -> None:
+        queue = self._queues[name]
         while queue:
             row = queue.popleft()
             await _to_its_end(self._send(row))
             self._finished.add(row.id)
             self._taken.discard(row.id)
-        del self._queues[address]
+        del self._queues[name]
 
     async def _send(self, row: OutboxRow) -> None:
         try:
             message_id = await self._deliver(row)
         except PutAside as error:
-            await self._record(partial(_put_aside, row=row, why=str(error)))
+            await self._record(row, partial(_put_aside, row=row, why=clean(str(error))))
         else:
-            await self._record(partial(_sent, row=row, message_id=message_id))
+            told = clean(message_id) if message_id is not None else None
+            await self._record(row, partial(_sent, row=row, message_id=told))
 
     async def _deliver(self, row: OutboxRow) -> str | None:
         """Send until the platform has it; its id for it. PutAside when it never will."""
-        adapter = self._adapters[Conversation.parse(row.address).platform]
-        edited, file = await self._edited(row), await self._file(row)
         pause, plain, faults = FIRST_PAUSE, False, 0
         while True:
-            message = outgoing(row, edited, file=file, plain=plain)
-            if message is None:
-                raise PutAside("the message it changes was never sent")
             try:
-                return await adapter.deliver(message)
+                return await self._attempt(row, plain)
+            except PutAside:
+                raise
             except Throttled as error:
                 log.info("%s: %s", row.address, error)
                 await asyncio.sleep(error.retry_after)
@@ -113,6 +127,10 @@ class Delivery:
                 plain = True
             except Unreachable as error:
                 raise PutAside(str(error)) from error
+            except StoreUnavailable:
+                log.exception("%s: the store is away; again in %g s", row.address, pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
             except Exception as error:
                 # A fault of ours or of a library: one message must not stop all the others.
                 log.exception("%s: sending failed", row.address)
@@ -120,6 +138,14 @@ class Delivery:
                 if faults == FAULTS_TAKEN:
                     raise PutAside(repr(error)) from error
                 await asyncio.sleep(pause)
+
+    async def _attempt(self, row: OutboxRow, plain: bool) -> str | None:
+        adapter = self._adapters[Conversation.parse(row.address).platform]
+        edited, file = await self._edited(row), await self._file(row)
+        message = outgoing(row, edited, file=file, plain=plain)
+        if message is None:
+            raise PutAside("the message it changes was never sent")
+        return await adapter.deliver(message)
 
     async def _edited(self, row: OutboxRow) -> OutboxRow | None:
         """The row that an edit changes. It went out before: conversations are sent in order."""
@@ -134,15 +160,20 @@ class Delivery:
             return None
         return await self._store.read(lambda tx: tx.outbox.kept(file))
 
-    async def _record(self, work: Callable[[Transaction], None]) -> None:
+    async def _record(self, row: OutboxRow, work: Callable[[Transaction], None]) -> None:
         """Note what became of a row, however long the store takes: a row that was sent and is not
-        on record would be sent again."""
+        on record would be sent again. What the store will never take is at least not sent again
+        by this process."""
         while True:
             try:
                 return await self._store.run(work)
-            except StoreError:
+            except StoreUnavailable:
                 log.exception("a delivery could not be recorded; again in %g s", LONGEST_PAUSE)
                 await asyncio.sleep(LONGEST_PAUSE)
+            except Exception:
+                log.exception("%s: a delivery cannot be recorded", row.address)
+                self._unrecorded.add(row.id)
+                return
 
 
 async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:

@@ -119,23 +119,26 @@ class Questions:
             if question.kind == ESCALATION:
                 self.withdraw(tx, question.id)
 
-    def next_due(self, tx: Transaction) -> float | None:
-        """When the next open question expires or climbs a level, in Unix seconds."""
-        return min(
-            (time for question in tx.questions.open() for time in self._times(question)),
-            default=None,
-        )
+    def due(self, tx: Transaction, now: float) -> list[int]:
+        """The open questions that expire or climb a level by `now` (Unix seconds)."""
+        return [
+            question.id
+            for question in tx.questions.open()
+            if any(time <= now for time in self._times(question))
+        ]
 
-    def tick(self, tx: Transaction) -> list[int]:
-        """Close what expired, post what climbs; the sessions that go on because of it."""
-        resumed = []
-        for question in tx.questions.open():
-            if question.expires is not None and question.expires <= tx.now:
-                self._expire(tx, question)
-                resumed.append(question.session)
-            elif question.kind == ESCALATION:
-                self._reach_levels(tx, question)
-        return resumed
+    def tick(self, tx: Transaction, question: int) -> int | None:
+        """Close a question that expired, or post it where it climbs; the session that goes on
+        because of it."""
+        asked = tx.questions.get(question)
+        if asked.state is not QuestionState.OPEN:
+            return None
+        if asked.expires is not None and asked.expires <= tx.now:
+            self._expire(tx, asked)
+            return asked.session
+        if asked.kind == ESCALATION:
+            self._reach_levels(tx, asked)
+        return None
 
     def _times(self, question: Question) -> list[float]:
         times = [question.expires] if question.expires is not None else []

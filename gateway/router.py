@@ -11,20 +11,23 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from adapters.base import Acknowledge, AdapterError
-from adapters.events import Conversation, Message, Press, Update
+from adapters.events import Conversation, Message, Press, Update, cleaned
 from gateway.access import Access
 from gateway.commands import COMMANDS, parse_command, perform
 from gateway.control import KIND as CONTROL
 from gateway.control import act
 from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
+from gateway.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from gateway.places import place_of
+from gateway.refusals import Refusals
+from gateway.strangers import Strangers
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.menus import MenuButton
 from storage.questions import Question
 from storage.store import Transaction
@@ -34,7 +37,8 @@ log = logging.getLogger(__name__)
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 _PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
-STORE_PAUSE = 1.0
+ONE_BY_ONE: Json = {"queue": "strangers"}
+"""How strangers are answered, so that nobody known waits behind them."""
 STRANGER = (
     "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
     "(`allow` under `[access]` in bough.toml)."
@@ -47,19 +51,42 @@ class Router:
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
+    failures: Failures
+    strangers: Strangers = field(default_factory=Strangers)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _refusals: Refusals = field(init=False)
+
+    def __post_init__(self) -> None:
+        desk = self.desk
+        self._refusals = Refusals(
+            desk.store, desk.menus, desk.questions, self.access, self.strangers, self._busy
+        )
 
     async def receive(self, update: Update) -> None:
         """Returns once the update is committed (and, but for messages, dealt with). While the
-        store is away it waits: no platform hears that we have what we do not have."""
-        while True:
+        store is away it waits: no platform hears that we have what we do not have. What fails each
+        time is put aside, so that it is in nobody's way."""
+        update = cleaned(update)
+        for left in reversed(range(TRIES)):
             try:
-                return await self._receive(update)
-            except StoreError:
-                log.exception("an update cannot be committed; again in %g s", STORE_PAUSE)
-                await asyncio.sleep(STORE_PAUSE)
+                return await once_there(partial(self._receive, update), "an update")
+            except Exception as error:
+                # A fault of ours, or of this update: all others wait behind it.
+                if not left:
+                    return await self._put_aside(update, error)
+                log.exception("an update cannot be taken in; again in %g s", PAUSE)
+                await asyncio.sleep(PAUSE)
+
+    async def _put_aside(self, update: Update, error: Exception) -> None:
+        who = update.user.identity
+        known = self.access.may_command(who)
+        if not (known or self.strangers.presses(junk=True, known=False).admits(who)):
+            return self.strangers.ignored("updates that cannot be taken in", who)
+        await self.failures.update(update, error, tell=known)
+        if known and isinstance(update, Press):
+            self._acknowledge(update, NOT_DONE)
 
     async def _receive(self, update: Update) -> None:
         match update:
@@ -78,19 +105,28 @@ class Router:
         for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 self.desk.turns.lanes.wake(row.session)
-            elif Conversation.parse(row.address).platform in self.desk.adapters:
+            else:
+                await self._take_up(row)
+
+    async def _take_up(self, row: InboxRow) -> None:
+        try:
+            if Conversation.parse(row.address).platform in self.desk.adapters:
                 await self._again(row)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged there
+            # One row that fails must not keep the others from being taken up.
+            readable = not isinstance(error, ValueError)
+            await self.failures.row(row, error, readable=readable)
 
     async def _again(self, row: InboxRow) -> None:
-        try:
-            if row.kind == "press":
-                await self._press_again(_PRESS.validate_python(row.payload), row)
-            elif row.kind == "edit":
-                await self._change(_MESSAGE.validate_python(row.payload), row)
-            else:
-                await self._command(_MESSAGE.validate_python(row.payload), row)
-        except ValidationError:
-            log.exception("inbox row %s cannot be read; it is left as it is", row.id)
+        """ValueError (pydantic's too) where it cannot be read."""
+        if row.kind == "press":
+            await self._press_again(_PRESS.validate_python(row.payload), row)
+        elif row.kind == "edit":
+            await self._change(_MESSAGE.validate_python(row.payload), row)
+        else:
+            await self._command(_MESSAGE.validate_python(row.payload), row)
 
     async def _press_again(self, press: Press, row: InboxRow) -> None:
         button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
@@ -103,8 +139,29 @@ class Router:
         """Let acknowledgements end."""
         if self._acknowledging:
             await asyncio.wait(self._acknowledging, timeout=2)
+        try:
+            await self.note_ignored(now=True)
+        except StoreError:
+            log.exception("what was over the limits is not on record")
+
+    async def note_ignored(self, *, now: bool = False) -> None:
+        """Put on record what was over the limits, where it is time to."""
+        rows = self.strangers.summary(now=now)
+
+        def work(tx: Transaction) -> None:
+            for what, details in rows:
+                tx.directory.audit("over the limit", "", {"what": what, **details})
+
+        if rows:
+            await self.desk.store.run(work)
 
     async def _press(self, press: Press) -> None:
+        told = await self._refusals.refuse(press)
+        if told is None:
+            return await self._act_on(press)
+        self._acknowledge(press, told)
+
+    async def _act_on(self, press: Press) -> None:
         def work(tx: Transaction) -> _Pressed | None:
             row = tx.inbox.receive(_arrival(press))
             if row is None:
@@ -160,6 +217,10 @@ class Router:
         await self._command(message, row, pressed, button.subject)
 
     def _acknowledge(self, press: Press, text: str) -> None:
+        who = press.user.identity
+        may_be_left_out = not (text or self.access.may_command(who))
+        if may_be_left_out and not self.strangers.acknowledgements.admits(who):
+            return
         task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
         self._acknowledging.add(task)
         task.add_done_callback(self._acknowledging.discard)
@@ -242,11 +303,13 @@ class Router:
         try:
             if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
                 await run(carry_out)
-        except StoreError:
+        except StoreUnavailable:
             log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
-        except Exception:
+        except Exception as error:
             # A fault of ours must neither lose the command in silence nor be tried for ever.
             log.exception("%s %s failed", row.kind, row.key)
+            if isinstance(error, StoreError) and self.failures.tries.again(row.id):
+                return  # Somebody else wrote in between, maybe: the sweep tries it again.
             await self.desk.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
@@ -258,18 +321,24 @@ class Router:
     async def _stranger(self, message: Message) -> None:
         """Somebody unknown: they are told once, in private, who they are to us; where the platform
         waits for an answer to this very event, they get it. Nothing starts."""
+        identity = message.user.identity
         if not (message.private or message.handle):
             return
+        if self.strangers.was_greeted(identity) and not message.handle:
+            return
+        if not self.strangers.answers.admits(identity):
+            return self.strangers.ignored("messages", identity)
 
         def work(tx: Transaction) -> None:
-            identity = message.user.identity
             first = tx.directory.greet(identity, message.user.name)
             if first:
                 tx.directory.audit("stranger", identity, {"name": message.user.name})
             if first or message.handle:
-                self._say(tx, message, STRANGER.format(identity=identity))
+                for parcel in self.desk.composer.reply(message, STRANGER.format(identity=identity)):
+                    tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
 
-        await self.desk.store.run(work)
+        await once_there(partial(self.desk.store.run, work), "a stranger")
+        self.strangers.greeted(identity)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
         for parcel in self.desk.composer.reply(message, text):

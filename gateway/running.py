@@ -10,11 +10,12 @@ from functools import partial
 from adapters.base import Adapter, Unavailable
 from gateway.config import Config
 from gateway.delivery import Delivery
+from gateway.failures import Tries, once_there
 from gateway.follower import follow
 from gateway.questions import Questions
 from gateway.router import Router
 from gateway.turns import Turns
-from storage.errors import StoreError
+from storage.errors import StoreUnavailable
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -81,8 +82,10 @@ class App:
         log.info("%s: %s", adapter.name, who)
         self.serving[adapter.name] = adapter
         self.delivery.notify()
-        await self.router.sweep()  # what was only taken in comes before what is new
-        cursors = await self.store.read(lambda tx: dict(tx.directory.cursors(adapter.name)))
+        # What was only taken in comes before what is new.
+        await once_there(self.router.sweep, adapter.name)
+        read = partial(self.store.read, lambda tx: dict(tx.directory.cursors(adapter.name)))
+        cursors = await once_there(read, adapter.name)
         await adapter.run(self.router.receive, cursors)
 
     async def _announce(self, ready: "asyncio.Event | None") -> None:
@@ -100,15 +103,16 @@ class App:
             log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
-        await self._repost()
+        await _whatever_comes(self._repost, "asking open questions afresh")
         while True:
-            try:
-                await self.router.sweep()
-                await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
-                self.delivery.notify()
-            except StoreError:
-                log.exception("the sweep failed; it is tried again in %g s", SWEEP_EVERY)
+            await _whatever_comes(self._look_after, "the sweep")
             await asyncio.sleep(SWEEP_EVERY)
+
+    async def _look_after(self) -> None:
+        await self.router.sweep()
+        await self.router.note_ignored()
+        await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
+        self.delivery.notify()
 
     async def _repost(self) -> None:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
@@ -122,17 +126,31 @@ class App:
 
     async def _tick(self) -> None:
         """Escalate and expire questions when they are due."""
-        due: float | None = 0.0
+        failures = Tries()
+        stuck: set[int] = set()
         while True:
-            try:
-                now = time.time()
-                due = await self.store.read(self.questions.next_due)
-                if due is not None and due <= now:
-                    for session in await self.store.run(self.questions.tick):
-                        self.turns.lanes.wake(session)
-            except StoreError:
-                log.exception("questions could not be looked after; again in %g s", TICK_EVERY)
+            await _whatever_comes(partial(self._ask_on, failures, stuck), "looking after questions")
             await asyncio.sleep(TICK_EVERY)
+
+    async def _ask_on(self, failures: Tries, stuck: set[int]) -> None:
+        """Each question by itself: one that fails must not stop the others. `stuck`: those that
+        failed each time; only a person can decide them now."""
+        due = await self.store.read(partial(self.questions.due, now=time.time()))
+        for question in due:
+            if question in stuck:
+                continue
+            try:
+                session = await self.store.run(partial(self.questions.tick, question=question))
+            except StoreUnavailable:
+                raise
+            except Exception:
+                log.exception("question %d cannot be looked after", question)
+                if not failures.again(question):
+                    stuck.add(question)
+            else:
+                failures.forget(question)
+                if session is not None:
+                    self.turns.lanes.wake(session)
 
     async def _settle(self) -> None:
         """Wait until what came in is answered and sent."""
@@ -146,3 +164,12 @@ class App:
         for adapter in self.adapters.values():
             await adapter.close()
         await self.store.close()
+
+
+async def _whatever_comes(work: Callable[[], Awaitable[None]], what: str) -> None:
+    """The boundary of a task that goes on as long as the gateway does: what fails now is tried the
+    next time, and no other task ends with it."""
+    try:
+        await work()
+    except Exception:
+        log.exception("%s failed; it is tried again", what)

@@ -23,6 +23,7 @@ from gateway.asides import on_its_branch
 from gateway.compacting import Compacting
 from gateway.config import SessionConfig
 from gateway.cutting import begun, end_everything, end_rows
+from gateway.failures import Failures
 from gateway.inbound import append_message, link_message, message_draft
 from gateway.joining import Joining
 from gateway.lanes import Lanes
@@ -83,7 +84,8 @@ class Turns:
     _paths: Paths = field(default_factory=Paths, init=False)
 
     def __post_init__(self) -> None:
-        self.lanes = Lanes(self.advance)
+        failures = Failures(self.store, self.composer)
+        self.lanes = Lanes(partial(failures.turns, self.advance, self.joining.due))
 
     def arrived(self, session: int, author: str, *, address: str, private: bool) -> None:
         """A message for a session is committed: it interrupts the running turn, or waits for it."""

@@ -14,6 +14,8 @@ from storage.entries import Json
 class InboxState(StrEnum):
     OPEN = "open"
     DONE = "done"
+    FAILED = "failed"
+    """Given up: it failed each time it was tried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, BigInteger, Engine, Integer, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+)
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
@@ -118,6 +124,9 @@ def store_error(error: DBAPIError, url: URL) -> StoreError:
     if isinstance(error, IntegrityError):
         if getattr(error.orig, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_FOREIGNKEY":
             return NotFound("a row was to refer to something that is not there")
+        return StoreError(f"the database refused it: {detail}")
+    if isinstance(error, DataError) or "binding parameter" in detail:
+        # A value that no column takes. The database is there, and will never take it.
         return StoreError(f"the database refused it: {detail}")
     file = database_file(url)
     return StoreUnavailable(f"{file}: {detail}; {_way_out(error.orig, file)}")

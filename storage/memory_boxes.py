@@ -52,6 +52,9 @@ class MemoryInbox:
         tables.keys[row.key] = row.id
         return _copy_arrival(row)
 
+    def seen(self, key: str) -> bool:
+        return key in self._tables.keys
+
     def get(self, row: int) -> InboxRow:
         return _copy_arrival(self._tables.inbox[row])
 

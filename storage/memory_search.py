@@ -46,6 +46,10 @@ class MemorySearch:
             self._terms[id_] = terms_of(text_of(self._tree.entries[id_]))
         return len(ids)
 
+    def pass_over(self) -> None:
+        if (next_one := self._terms.next_id) < self._tree.entries.next_id:
+            self._terms[next_one] = set()
+
     def _is_hit(self, entry: Entry, query: Query, endings: set[str]) -> bool:
         terms = self._terms[entry.id]
         if not terms.issuperset(query.terms) or (query.beginning and terms.isdisjoint(endings)):

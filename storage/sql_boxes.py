@@ -93,7 +93,7 @@ class SqlInbox:
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
             set_cursor(self._connection, arrival.address, arrival.cursor)
-        if self._connection.execute(_SEEN, {"key": arrival.key}).scalar() is not None:
+        if self.seen(arrival.key):
             return None
         values = {
             "key": arrival.key,
@@ -117,6 +117,9 @@ class SqlInbox:
             InboxState.OPEN,
             self._now,
         )
+
+    def seen(self, key: str) -> bool:
+        return self._connection.execute(_SEEN, {"key": key}).scalar() is not None
 
     def get(self, row: int) -> InboxRow:
         found = self._connection.execute(_ARRIVED, {"row": row}).one_or_none()

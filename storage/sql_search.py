@@ -26,6 +26,9 @@ _NEXT = (
     .order_by(entries.c.id)
     .limit(bindparam("at_most"))
 )
+_NEXT_ID = (
+    select(entries.c.id).where(entries.c.id > bindparam("after")).order_by(entries.c.id).limit(1)
+)
 _ENDINGS = (
     select(search_words.c.word)
     .where(search_words.c.word.between(bindparam("first"), bindparam("last")))
@@ -73,6 +76,11 @@ class SqlSearch:
             self._connection.exec_driver_sql(KEEP_WORDS, (dumps(sorted(words)),))
         self._directory.set_fact(_FOLLOWED, rows[-1].id)
         return len(rows)
+
+    def pass_over(self) -> None:
+        after = self._directory.fact(_FOLLOWED) or 0
+        if (next_one := self._connection.execute(_NEXT_ID, {"after": after}).scalar()) is not None:
+            self._directory.set_fact(_FOLLOWED, next_one)
 
     def _groups(self, query: Query, sessions: Collection[int]) -> list[list[str]]:
         """Of terms: a hit has one of each group."""

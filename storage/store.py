@@ -33,6 +33,10 @@ class Inbox(Protocol):
         conversation's, in either case."""
         ...
 
+    def seen(self, key: str) -> bool:
+        """Whether something with that key is stored."""
+        ...
+
     def get(self, row: int) -> InboxRow: ...
 
     def unfinished(self, session: int | None = None) -> list[InboxRow]:
@@ -251,6 +255,10 @@ class Search(Protocol):
     def follow(self, limit: int) -> int:
         """Take the next entries into the index, at most `limit`. How many were looked at: 0 where
         all of them were before."""
+        ...
+
+    def pass_over(self) -> None:
+        """Leave the next entry, where there is one, out of the index."""
         ...
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -132,6 +133,22 @@ async def test_a_single_job_that_cannot_be_committed_fails(sqlite: SqlStore) -> 
         await sqlite.run(break_the_commit)
     await append(sqlite, session.id, said("after that"))
     assert texts(await path_of(sqlite, session.id)) == ["after that"]
+
+
+@pytest.mark.parametrize("value", [[], {}, "x" * 2_000_000])
+async def test_a_value_that_no_column_takes_is_refused_and_the_database_is_not_away(
+    sqlite: SqlStore, value: Any
+) -> None:
+    def smallest(t: Transaction) -> None:
+        assert isinstance(t, SqlTransaction)
+        driver: Any = t.connection.connection.driver_connection
+        driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 1_000_000)
+
+    await sqlite.run(smallest)
+    with pytest.raises(StoreError) as caught:
+        await sqlite.run(lambda t: t.directory.audit("odd", value, {}))
+    assert not isinstance(caught.value, StoreUnavailable)
+    await sqlite.run(lambda t: t.directory.audit("fine", "telegram:1", {}))
 
 
 async def test_when_the_disk_is_full_nobody_is_told_that_it_went_well(sqlite: SqlStore) -> None:

@@ -51,6 +51,19 @@ async def test_the_second_arrival_with_a_key_is_not_stored(store: Store) -> None
     assert await store.read(lambda t: t.inbox.unfinished()) == [other]
 
 
+async def test_a_key_is_known_once_its_arrival_is_stored(store: Store) -> None:
+    await receive(store, arrival("k1"))
+    keys = ("k1", "k2")
+    assert await store.read(lambda t: [t.inbox.seen(key) for key in keys]) == [True, False]
+
+
+async def test_a_row_that_was_given_up_is_not_unfinished(store: Store) -> None:
+    (row,) = await received(store, arrival("k1"))
+    await store.run(lambda t: t.inbox.finish([row.id], InboxState.FAILED))
+    assert await store.read(lambda t: t.inbox.unfinished()) == []
+    assert (await store.read(lambda t: t.inbox.get(row.id))).state is InboxState.FAILED
+
+
 async def test_the_same_update_delivered_many_times_at_once_is_stored_once(store: Store) -> None:
     rows = await asyncio.gather(*(receive(store, arrival("k")) for _ in range(20)))
     assert sum(row is not None for (row,) in rows) == 1

@@ -264,3 +264,17 @@ async def _compare(database: Path, lines: list[tuple[int, str]], queries: list[s
         )
     await sql.close()
     assert answers[0] == answers[1]
+
+
+async def test_an_entry_that_is_passed_over_is_not_found_and_those_after_it_are(
+    store: Store,
+) -> None:
+    session = await new_session(store)
+    await append(store, session.id, *map(said, ("ferry one", "ferry two", "ferry three")))
+    assert await store.run(lambda t: t.search.follow(1)) == 1
+    await store.run(lambda t: t.search.pass_over())
+    assert await follow(store) == 1
+    assert texts(await find(store, "ferry", session.id)) == ["ferry three", "ferry one"]
+    await store.run(lambda t: t.search.pass_over())
+    await append(store, session.id, said("ferry four"))
+    assert await follow(store) == 1

@@ -10,6 +10,7 @@ import pytest
 
 from gateway import follower
 from gateway.follower import AT_ONCE, follow
+from storage import memory_search
 from storage.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
@@ -84,3 +85,19 @@ async def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixtur
         async with followed(store):
             await finds(store, "ferry", session, 1)
     assert caplog.messages == ["the search index could not be filled; again in 0.01 s"] * 3
+
+
+async def test_an_entry_that_cannot_be_indexed_keeps_no_other_from_being_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def choosy(entry: Entry) -> str:
+        if entry.body["content"] == "poison":
+            raise ValueError("no text")
+        return str(entry.body["content"])
+
+    monkeypatch.setattr(memory_search, "text_of", choosy)
+    store = Store()
+    lines = ["a ferry", "poison", "a ferry", "poison", "poison", "a ferry"]
+    session = await say(store, *lines)
+    async with followed(store):
+        await finds(store, "ferry", session, 3)
