@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
+from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import Conversation
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow, StoredFile
@@ -61,7 +61,7 @@ class Delivery:
     def _take(self, row: OutboxRow, group: asyncio.TaskGroup) -> None:
         if row.id in self._taken or row.id in self._finished:
             return
-        if Conversation.parse(row.address).platform not in self._adapters:
+        if self._adapter(row.address) is None:
             return
         self._taken.add(row.id)
         queue = self._queues.get(row.address)
@@ -74,35 +74,52 @@ class Delivery:
     async def _drain(self, address: str) -> None:
         queue = self._queues[address]
         while queue:
-            row = queue.popleft()
-            await _to_its_end(self._send(row))
+            row = queue[0]
+            if not await _to_its_end(self._send(row)):
+                break
+            queue.popleft()
             self._finished.add(row.id)
             self._taken.discard(row.id)
+        # What is left waits in the outbox for its platform, which may be back by now.
+        self._taken -= {row.id for row in queue}
         del self._queues[address]
+        if queue and self._adapter(address) is not None:
+            self.notify()
 
-    async def _send(self, row: OutboxRow) -> None:
+    def _adapter(self, address: str) -> Adapter | None:
+        """None while its platform is away."""
+        return self._adapters.get(Conversation.parse(address).platform)
+
+    async def _send(self, row: OutboxRow) -> bool:
+        """Whether the row is done with; it is not where its platform went away."""
         try:
             message_id = await self._deliver(row)
+        except _Away:
+            return False
         except PutAside as error:
             await self._record(partial(_put_aside, row=row, why=str(error)))
         else:
             await self._record(partial(_sent, row=row, message_id=message_id))
+        return True
 
     async def _deliver(self, row: OutboxRow) -> str | None:
         """Send until the platform has it; its id for it. PutAside when it never will."""
-        adapter = self._adapters[Conversation.parse(row.address).platform]
         edited, file = await self._edited(row), await self._file(row)
         pause, plain, faults = FIRST_PAUSE, False, 0
         while True:
             message = outgoing(row, edited, file=file, plain=plain)
             if message is None:
                 raise PutAside("the message it changes was never sent")
+            adapter = self._adapter(row.address)
+            if adapter is None:
+                raise _Away
             try:
                 return await adapter.deliver(message)
             except Throttled as error:
                 log.info("%s: %s", row.address, error)
                 await asyncio.sleep(error.retry_after)
-            except Unavailable as error:
+            except (Unavailable, Misconfigured) as error:
+                # Misconfigured: the token was refused. The next one will not be.
                 log.warning("%s: %s; again in %g s", row.address, error, pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
@@ -145,16 +162,20 @@ class Delivery:
                 await asyncio.sleep(LONGEST_PAUSE)
 
 
-async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:
+async def _to_its_end(sending: Coroutine[Any, Any, bool]) -> bool:
     """Await; when cancelled, leave it some time: a message that is under way when the process is
     told to stop should be on record as sent."""
     task = asyncio.ensure_future(sending)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task], timeout=GRACE)
         task.cancel()
         raise
+
+
+class _Away(Exception):
+    """The platform is not served for the moment."""
 
 
 class PutAside(Exception):

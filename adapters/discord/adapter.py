@@ -124,6 +124,7 @@ class DiscordAdapter:
         if self._intake is None:
             raise Unavailable("the Discord adapter is not started")
         await self._intake.run(receive, cursors)
+        raise Unavailable("the connection to Discord has ended")
 
     async def wait_ready(self) -> None:
         await self._ready.wait()
