@@ -72,7 +72,7 @@ class Platforms:
                 if adapter.name not in self._seen:
                     raise
                 problem: Exception = error
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 # The boundary between platforms: whatever fails here, the others are served.
                 problem = error
             outage = self._outages.setdefault(adapter.name, _Outage())

@@ -82,7 +82,7 @@ async def stay_connected(client: discord.Client) -> None:
             ) from None
         except discord.ConnectionClosed as closed:
             raise Misconfigured(_closed_for_good(closed.code)) from None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # discord.py raises anything over a frame of a shape that it does not expect.
             if client.is_closed():
                 return

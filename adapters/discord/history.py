@@ -71,7 +71,7 @@ def _parsed(
 ) -> discord.Message | Unparsed:
     try:
         return client._connection.create_message(channel=channel, data=data)  # type: ignore[arg-type]
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # Whatever discord.py's parser raises: this message is odd, the others are not.
         fields = data if isinstance(data, dict) else {}
         return Unparsed(fields | {"channel_id": channel_id}, error)
@@ -87,7 +87,7 @@ async def _known(client: discord.Client, channel_id: int) -> discord.abc.Message
         return client.get_partial_messageable(channel_id, type=discord.ChannelType.private)
     except PLATFORM_ERRORS:
         raise
-    except Exception:
+    except Exception:  # noqa: BLE001
         # A kind of channel, or a shape of one, that discord.py does not know.
         return client.get_partial_messageable(channel_id)
     if isinstance(channel, discord.abc.Messageable):

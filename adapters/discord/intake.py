@@ -182,7 +182,7 @@ class Intake:
         normalize = normalize_edit if arrived.edited else normalize_message
         try:
             update = normalize(message, self._me)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # A field of a shape that nobody expects: this message is lost, the next one is not.
             odd = unreadable_message(message, arrived.edited, error)
             self._complaints.add(odd, error)
@@ -213,7 +213,7 @@ class Intake:
                 continue
             try:
                 update = normalize_interaction(interaction)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 # As with messages.
                 odd = unreadable_interaction(interaction, error)
                 self._complaints.add(odd, error)
@@ -248,7 +248,7 @@ class Intake:
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
             # It is committed and will be worked on; only Discord's own sign of that is missing.
             _log.warning("an interaction could not be acknowledged: %s", error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # Accepted; discord.py only stumbles over what it was told about it, and then it may
             # raise anything.
             _log.debug("an interaction was acknowledged with an odd reply: %r", error)

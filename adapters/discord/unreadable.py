@@ -36,12 +36,10 @@ def guard_parsers(client: discord.Client, me: User, unread: Unread) -> None:
         parsers[event] = partial(_parse, me, event, parse, unread)
 
 
-def _parse(
-    me: User, event: str, parse: Callable[[Any], None], unread: Unread, data: Any
-) -> None:
+def _parse(me: User, event: str, parse: Callable[[Any], None], unread: Unread, data: Any) -> None:
     try:
         parse(data)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         # Whatever a foreign parser raises, and every event that follows would be lost with it.
         unread(event, data, error)
         if event == _READY:
@@ -53,7 +51,9 @@ def _least_ready(me: User, data: Any) -> dict[str, Any]:
     """READY with what is known without it, and the servers that have an id."""
     user = {"id": str(me.id), "username": me.name, "discriminator": "0", "avatar": None}
     given = data.get("guilds") if isinstance(data, Mapping) else ()
-    known = [guild for guild in given if isinstance(guild, Mapping)] if isinstance(given, list) else []
+    known = (
+        [guild for guild in given if isinstance(guild, Mapping)] if isinstance(given, list) else []
+    )
     numbers = [number for guild in known if (number := snowflake(guild.get("id")))]
     guilds = [{"id": number, "unavailable": True} for number in numbers]
     return {"user": user | {"bot": True}, "guilds": guilds}

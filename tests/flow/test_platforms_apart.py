@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -58,7 +58,9 @@ class Frail(RecordingAdapter):
 
 
 class Both:
-    def __init__(self, app: App, telegram: Frail, discord: Frail, run: "asyncio.Task[None]") -> None:
+    def __init__(
+        self, app: App, telegram: Frail, discord: Frail, run: "asyncio.Task[None]"
+    ) -> None:
         self.app, self.telegram, self.discord, self.running = app, telegram, discord, run
 
     async def until(self, held: Callable[[], object]) -> None:
@@ -85,8 +87,7 @@ async def both(store: Store) -> AsyncIterator[Both]:
             yield Both(app, telegram, discord, running)
     finally:
         running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        await asyncio.wait([running])
 
 
 @pytest.fixture(autouse=True)
