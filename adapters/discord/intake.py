@@ -91,6 +91,7 @@ class Intake:
             self.on_message,
             self.on_raw_message_edit,
             self.on_interaction,
+            self.on_unreadable,
             self.on_error,
         ):
             client.event(handler)
@@ -143,6 +144,12 @@ class Intake:
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         self._interactions.put_nowait(interaction)
 
+    async def on_unreadable(self, event: str, arrived: Unreadable) -> None:
+        if event == INTERACTION:
+            self._interactions.put_nowait(arrived)
+        else:
+            self._heard(arrived)
+
     async def on_error(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Called by discord.py while it handles what an event handler raised."""
         _log.exception("an event of Discord could not be handled: %s", event)
@@ -151,10 +158,8 @@ class Intake:
         """An event that discord.py cannot read."""
         arrived = unreadable(event, data, error)
         self._complaints.add(arrived, error)
-        if event == INTERACTION:
-            self._interactions.put_nowait(arrived)
-        else:
-            self._heard(arrived)
+        # As an event of its own: so it does not come before what was said before it.
+        self._client.dispatch("unreadable", event, arrived)
 
     def _heard(self, arrived: _Arrived) -> None:
         held = self._held.get(_channel_of(arrived))

@@ -244,6 +244,17 @@ async def test_an_odd_message_among_talk_that_is_not_for_the_bot_moves_no_cursor
         assert odd.conversation.address == "discord:8"
 
 
+async def test_what_was_said_before_what_is_unreadable_comes_before_it(
+    server: DiscordServer,
+) -> None:
+    async with running(server) as bot:
+        for number in range(20):
+            server.dm("ann", f"number {number}")
+            server.gateway.send_raw("MESSAGE_CREATE", {"id": str(number), "channel_id": "8"})
+        await bot.got(40)
+        assert [isinstance(update, Unreadable) for update in bot.received] == [False, True] * 20
+
+
 async def test_a_kind_of_fault_is_logged_with_one_traceback(
     server: DiscordServer, caplog: pytest.LogCaptureFixture
 ) -> None:
