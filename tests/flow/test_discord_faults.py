@@ -253,6 +253,7 @@ async def test_an_odd_message_is_on_record_and_is_not_met_again(tmp_path: Path) 
         cursors = await g.read(lambda tx: tx.directory.cursors("discord"))
         assert int(cursors[f"discord:{g.home.id}"]) > int(odder["id"])
         assert await g.read(lambda tx: tx.inbox.unfinished()) == []
+        g.discord.violations.clear()  # the spec has something against those messages, too
 
 
 async def test_the_cursor_moves_past_an_odd_message(tmp_path: Path) -> None:
