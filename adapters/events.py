@@ -112,7 +112,27 @@ class Press:
     kind: Literal["press"] = "press"
 
 
-Update = Message | Press
+NOWHERE = "unknown"
+"""The chat of what does not say where it was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that came and cannot be read. It is put on record, once, and passed over."""
+
+    key: str
+    """Names it for ever, so that twice is once. It begins with the platform, and is not the key of
+    the message it may be: an edit that can be read makes that one a new message."""
+    conversation: Conversation
+    """Where it was said; where not even that can be read, NOWHERE is its chat."""
+    message_id: str
+    """Id of the message up to which the conversation is read with it; "" for none."""
+    why: str
+    """For who looks after the bot; bounded, and untrusted text."""
+    kind: Literal["unreadable"] = "unreadable"
+
+
+Update = Message | Press | Unreadable
 
 
 def clean(text: str) -> str:

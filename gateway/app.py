@@ -36,6 +36,7 @@ from gateway.leaving import LEAVE, SUMMARY, Leaving
 from gateway.live import Live
 from gateway.menus import Menus
 from gateway.parcels import Composer
+from gateway.platforms import Platforms
 from gateway.questions import Questions
 from gateway.results import Results
 from gateway.router import Router
@@ -133,7 +134,9 @@ def _assemble(
     _give_work(turns, desk, model)
     router = Router(desk, access, Edits(desk).edited, Failures(store, composer))
     delivery = Delivery(store, serving)
-    return App(config, store, by_platform, serving, turns, router, questions, delivery)
+    owners = config.access.owners
+    platforms = Platforms(by_platform, serving, store, router, composer, owners, delivery.notify)
+    return App(config, store, by_platform, platforms, turns, router, questions, delivery)
 
 
 def _give_work(turns: Turns, desk: Desk, model: Model) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
-from adapters.events import Conversation, clean
+from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
+from adapters.events import clean
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow, StoredFile
 from storage.errors import StoreUnavailable
@@ -76,7 +76,7 @@ class Delivery:
     def _take(self, row: OutboxRow, group: asyncio.TaskGroup) -> None:
         if row.id in self._taken or row.id in self._finished or row.id in self._unrecorded:
             return
-        if row.address.partition(":")[0] not in self._adapters:
+        if self._adapter(row.address) is None:
             return
         self._taken.add(row.id)
         name = row.payload.get("queue") or row.address
@@ -90,33 +90,49 @@ class Delivery:
     async def _drain(self, name: str) -> None:
         queue = self._queues[name]
         while queue:
-            row = queue.popleft()
-            await _to_its_end(self._send(row))
+            row = queue[0]
+            if not await _to_its_end(self._send(row)):
+                break
+            queue.popleft()
             self._finished.add(row.id)
             self._taken.discard(row.id)
+        # What is left waits in the outbox for its platform, which may be back by now.
+        self._taken -= {row.id for row in queue}
         del self._queues[name]
+        if queue and self._adapter(queue[0].address) is not None:
+            self.notify()
 
-    async def _send(self, row: OutboxRow) -> None:
+    def _adapter(self, address: str) -> Adapter | None:
+        """None while its platform is away."""
+        return self._adapters.get(address.partition(":")[0])
+
+    async def _send(self, row: OutboxRow) -> bool:
+        """Whether the row is done with; it is not where its platform went away."""
         try:
             message_id = await self._deliver(row)
+        except _Away:
+            return False
         except PutAside as error:
             await self._record(row, partial(_put_aside, row=row, why=clean(str(error))))
         else:
             told = clean(message_id) if message_id is not None else None
             await self._record(row, partial(_sent, row=row, message_id=told))
+        return True
 
     async def _deliver(self, row: OutboxRow) -> str | None:
-        """Send until the platform has it; its id for it. PutAside when it never will."""
+        """Send until the platform has it; its id for it. PutAside when it never will, _Away when
+        its platform is not served any more."""
         pause, plain, faults = FIRST_PAUSE, False, 0
         while True:
             try:
                 return await self._attempt(row, plain)
-            except PutAside:
+            except (PutAside, _Away):
                 raise
             except Throttled as error:
                 log.info("%s: %s", row.address, error)
                 await asyncio.sleep(error.retry_after)
-            except Unavailable as error:
+            except (Unavailable, Misconfigured) as error:
+                # Misconfigured: the token was refused. The next one will not be.
                 log.warning("%s: %s; again in %g s", row.address, error, pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
@@ -140,7 +156,9 @@ class Delivery:
                 await asyncio.sleep(pause)
 
     async def _attempt(self, row: OutboxRow, plain: bool) -> str | None:
-        adapter = self._adapters[Conversation.parse(row.address).platform]
+        adapter = self._adapter(row.address)
+        if adapter is None:
+            raise _Away
         edited, file = await self._edited(row), await self._file(row)
         message = outgoing(row, edited, file=file, plain=plain)
         if message is None:
@@ -176,16 +194,20 @@ class Delivery:
                 return
 
 
-async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:
+async def _to_its_end(sending: Coroutine[Any, Any, bool]) -> bool:
     """Await; when cancelled, leave it some time: a message that is under way when the process is
     told to stop should be on record as sent."""
     task = asyncio.ensure_future(sending)
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait([task], timeout=GRACE)
         task.cancel()
         raise
+
+
+class _Away(Exception):
+    """The platform is not served for the moment."""
 
 
 class PutAside(Exception):

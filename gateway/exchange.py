@@ -89,7 +89,9 @@ async def _read(desk: Desk, asked: Asked, file: File) -> Imported:
     """AdapterError where the file cannot be had, InterchangeError where it holds no session."""
     if file.size > LARGEST_IN:
         raise AdapterError(f"it has more than {LARGEST_IN // MEGABYTE} MB")
-    adapter = desk.adapters[asked.message.conversation.platform]
+    adapter = desk.adapters.get(asked.message.conversation.platform)
+    if adapter is None:
+        raise AdapterError("its platform is away for the moment; send it again in a while")
     data = await adapter.fetch(file.ref, LARGEST_IN)
     return await asyncio.to_thread(read_session, data, time.time())
 

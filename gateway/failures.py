@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from adapters.events import Message, Press, Update
+from adapters.events import Message, Update
 from agent.ending import FINAL, interrupt
 from gateway.cutting import end_rows
 from gateway.inbound import message_draft
@@ -138,7 +138,9 @@ class Failures:
         return False
 
     def _keep(self, tx: Transaction, update: Update, error: Exception, tell: bool) -> bool:
-        row = tx.inbox.receive(Arrival(update.key, update.kind, _address(update), asdict(update)))
+        row = tx.inbox.receive(
+            Arrival(update.key, update.kind, update.conversation.address, asdict(update))
+        )
         if row is None:
             return False  # It is in the inbox, and the sweep looks after it.
         _end(tx, [row], error)
@@ -167,10 +169,6 @@ Due = Callable[[list[InboxRow]], list[InboxRow]]
 
 Ending = Callable[[Transaction], bool]
 """Puts something aside; whether there was something."""
-
-
-def _address(update: Message | Press) -> str:
-    return update.conversation.address
 
 
 def _readable(row: InboxRow) -> bool:

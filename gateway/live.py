@@ -164,7 +164,9 @@ class Live:
         if message_id is None or (text, buttons) == followed.shown.get(number, first):
             return
         conversation = Conversation.parse(followed.address)
-        adapter = self.adapters[conversation.platform]
+        adapter = self.adapters.get(conversation.platform)
+        if adapter is None:
+            raise Unavailable(f"{conversation.platform} is away")
         body = adapter.render(text)[-1]
         await adapter.deliver(Edit(conversation, message_id, body, buttons, fleeting=True))
         followed.shown[number] = (text, buttons)

@@ -14,7 +14,7 @@ from typing import assert_never
 from pydantic import TypeAdapter
 
 from adapters.base import Acknowledge, AdapterError
-from adapters.events import Conversation, Message, Press, Update, cleaned
+from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
 from gateway.access import Access
 from gateway.commands import COMMANDS, parse_command, perform
 from gateway.control import KIND as CONTROL
@@ -80,7 +80,7 @@ class Router:
                 await asyncio.sleep(PAUSE)
 
     async def _put_aside(self, update: Update, error: Exception) -> None:
-        who = update.user.identity
+        who = "" if isinstance(update, Unreadable) else update.user.identity
         known = self.access.may_command(who)
         if not (known or self.strangers.presses(junk=True, known=False).admits(who)):
             return self.strangers.ignored("updates that cannot be taken in", who)
@@ -96,8 +96,29 @@ class Router:
                 await self._edit(update)
             case Message():
                 await self._message(update)
+            case Unreadable():
+                await self._pass_over(update)
             case _:
                 assert_never(update)
+
+    async def _pass_over(self, odd: Unreadable) -> None:
+        """Put on record that something came, once, and that its conversation is read so far."""
+
+        def work(tx: Transaction) -> None:
+            arrival = Arrival(
+                odd.key,
+                odd.kind,
+                odd.conversation.address,
+                {"why": odd.why},
+                cursor=odd.message_id or None,
+            )
+            row = tx.inbox.receive(arrival)
+            if row is not None:
+                tx.inbox.finish([row.id])
+                details = {"address": arrival.address, "key": odd.key, "why": odd.why}
+                tx.directory.audit("unreadable", "", details)
+
+        await self.desk.store.run(work)
 
     async def sweep(self) -> None:
         """Take up whatever is unfinished: after a start, and now and then. A command waits until
@@ -226,8 +247,10 @@ class Router:
         task.add_done_callback(self._acknowledging.discard)
 
     async def _send_acknowledgement(self, press: Press, text: str) -> None:
+        adapter = self.desk.adapters.get(press.conversation.platform)
+        if adapter is None:
+            return  # The platform went away meanwhile, and will not know this press any more.
         try:
-            adapter = self.desk.adapters[press.conversation.platform]
             await adapter.deliver(Acknowledge(press.handle, text))
         except AdapterError as error:
             log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
@@ -358,7 +381,7 @@ class _Pressed:
     """The button whose command is to be run."""
 
 
-def _arrival(update: Update) -> Arrival:
+def _arrival(update: Message | Press) -> Arrival:
     payload: Json = asdict(update)
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from adapters.base import Adapter, Unavailable
+from adapters.base import Adapter
 from gateway.config import Config
 from gateway.delivery import Delivery
-from gateway.failures import Tries, once_there
+from gateway.failures import Tries
 from gateway.follower import follow
+from gateway.platforms import Platforms, close
 from gateway.questions import Questions
 from gateway.router import Router
 from gateway.turns import Turns
@@ -25,8 +26,6 @@ TICK_EVERY = 1.0
 """Seconds between looks at what a question's policy makes due."""
 PRESSES_KEPT = 150.0
 """Seconds. Telegram forgets presses that a bot did not fetch for longer (measured)."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
 ALIVE = "alive"
 
 
@@ -35,8 +34,7 @@ class App:
     config: Config
     store: Store
     adapters: Mapping[str, Adapter]
-    serving: dict[str, Adapter]
-    """The adapters that have started: only these can send."""
+    platforms: Platforms
     turns: Turns
     router: Router
     questions: Questions
@@ -47,7 +45,7 @@ class App:
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
         """Serve until cancelled, or until every adapter has come to its end (a terminal does).
 
-        Misconfigured where a platform refuses our credentials.
+        Misconfigured where a platform refuses our credentials from the first.
         """
         self.store.watch_outbox(self.delivery.notify)
         try:
@@ -59,38 +57,15 @@ class App:
                     group.create_task(follow(self.store), name="follower"),
                     group.create_task(self._announce(ready), name="announce"),
                 ]
-                async with asyncio.TaskGroup() as platforms:
-                    for adapter in self.adapters.values():
-                        platforms.create_task(self._serve(adapter), name=adapter.name)
+                await self.platforms.run()
                 await self._settle()
                 for task in housekeeping:
                     task.cancel()
         finally:
             await self._close()
 
-    async def _serve(self, adapter: Adapter) -> None:
-        """Start an adapter, with patience where its platform is away, and receive."""
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                who = await adapter.start()
-                break
-            except Unavailable as error:
-                log.warning("%s: %s; again in %g s", adapter.name, error, pause)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
-        log.info("%s: %s", adapter.name, who)
-        self.serving[adapter.name] = adapter
-        self.delivery.notify()
-        # What was only taken in comes before what is new.
-        await once_there(self.router.sweep, adapter.name)
-        read = partial(self.store.read, lambda tx: dict(tx.directory.cursors(adapter.name)))
-        cursors = await once_there(read, adapter.name)
-        await adapter.run(self.router.receive, cursors)
-
     async def _announce(self, ready: "asyncio.Event | None") -> None:
-        await asyncio.gather(*(adapter.wait_ready() for adapter in self.adapters.values()))
-        log.info("Ready: %s", ", ".join(self.adapters))
+        await self.platforms.all_ready.wait()
         self._warn_of_silence()
         if ready is not None:
             ready.set()
@@ -162,7 +137,7 @@ class App:
         await self.turns.live.close()
         await self.router.close()
         for adapter in self.adapters.values():
-            await adapter.close()
+            await close(adapter)
         await self.store.close()
 
 

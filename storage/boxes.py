@@ -25,7 +25,7 @@ class Arrival:
     key: str
     """Unique for ever: the second arrival with a key is not stored."""
     kind: str
-    """"message", "edit", "press", "resume", "result", or the name of a job."""
+    """"message", "edit", "press", "unreadable", "resume", "result", or the name of a job."""
     address: str
     payload: Json
     session: int | None = None

@@ -76,7 +76,7 @@ class DiscordAdapter:
         self._client: discord.Client | None = None
         self._rest: Rest | None = None
         self._intake: Intake | None = None
-        self._started = asyncio.Event()
+        self._ready = asyncio.Event()
 
     def label(self, text: str) -> str:
         return payload.label(text)
@@ -85,7 +85,7 @@ class DiscordAdapter:
         return render(markdown)
 
     async def start(self) -> str:
-        """Log in and register the commands. May be called again after it failed."""
+        """Log in and register the commands. May be called again after it, or `run`, has failed."""
         await self.close()
         self._client = client = new_client(self._api_base, self._gateway_url)
         self._rest = rest = Rest(client)
@@ -95,8 +95,7 @@ class DiscordAdapter:
         except AdapterError as problem:
             await self.close()
             raise _start_failed(problem, self._api_base) from problem.__cause__
-        self._intake = Intake(client, me, self._deferrals)
-        self._started.set()
+        self._intake = Intake(client, me, self._deferrals, self._ready.set)
         return str(me)
 
     async def _log_in(self, client: discord.Client) -> discord.ClientUser:
@@ -129,17 +128,16 @@ class DiscordAdapter:
         if self._intake is None:
             raise Unavailable("the Discord adapter is not started")
         await self._intake.run(receive, cursors)
+        raise Unavailable("the connection to Discord has ended")
 
     async def wait_ready(self) -> None:
-        await self._started.wait()
-        if self._intake is not None:
-            await self._intake.ready.wait()
+        await self._ready.wait()
 
     async def close(self) -> None:
         """To be called when `run` has ended; also after a failed start, and more than once."""
         client, rest = self._client, self._rest
         self._client = self._rest = self._intake = None
-        self._started.clear()
+        self._ready.clear()
         if rest is not None:
             await rest.close()
         if client is not None:

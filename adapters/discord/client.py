@@ -1,6 +1,7 @@
 """discord.py's client: how it is set up, and how it is kept connected."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Set
@@ -20,6 +21,12 @@ _READY_SECONDS = 0.5
 
 _CLOSE_SECONDS = 10.0
 _AUTHENTICATION_FAILED = 4004
+_ABANDONED = 4000
+"""The code with which discord.py itself closes a connection that it cannot use any more."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+"""Seconds, between connections that end in what cannot be read."""
+
+_log = logging.getLogger(__name__)
 
 
 def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
@@ -56,21 +63,18 @@ def _checked(key: str, url: str, schemes: Set[str]) -> str:
 
 
 async def stay_connected(client: discord.Client) -> None:
-    """Receive until the client is closed. Outages are waited out.
+    """Receive until the client is closed. Outages are waited out, and so is a gateway that says
+    what cannot be read at all (an event that cannot be read ends no connection).
 
     Misconfigured where Discord closes the connection for a reason that does not pass.
     """
+    clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
+    kinds: set[type[Exception]] = set()
     while True:
+        began = clock()
         try:
             await client.connect(reconnect=True)
             return
-        except AttributeError:
-            if client.is_closed():
-                return
-            # discord.py issue 10520: where the very first connection fails, connect() waits and
-            # then fails on the missing old one. Trying again is what it meant to do.
-            if getattr(client, "ws", None) is not None:
-                raise
         except discord.PrivilegedIntentsRequired:
             raise Misconfigured(
                 "Discord refuses the bot's intents, though none of them is privileged; look at "
@@ -78,6 +82,34 @@ async def stay_connected(client: discord.Client) -> None:
             ) from None
         except discord.ConnectionClosed as closed:
             raise Misconfigured(_closed_for_good(closed.code)) from None
+        except Exception as error:  # noqa: BLE001
+            # discord.py raises anything over a frame of a shape that it does not expect.
+            if client.is_closed():
+                return
+            if isinstance(error, AttributeError) and getattr(client, "ws", None) is None:
+                # discord.py issue 10520: where the very first connection fails, connect() waits
+                # and then fails on the missing old one. Trying again is what it meant to do.
+                continue
+            pause = _FIRST_PAUSE if clock() - began > _LONGEST_PAUSE else pause
+            _log.error(
+                "Discord's gateway cannot be understood (%r); a new connection in %g s",
+                error,
+                pause,
+                exc_info=None if type(error) in kinds else error,
+            )
+            kinds.add(type(error))
+            await _abandon(client)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+async def _abandon(client: discord.Client) -> None:
+    """End a connection that discord.py has left open."""
+    client.dispatch("disconnect")
+    if (socket := getattr(client, "ws", None)) is not None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await socket.close(_ABANDONED)
 
 
 def _closed_for_good(code: int) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -13,10 +13,19 @@ from discord.gateway import DiscordWebSocket
 
 from adapters.base import AdapterError, Receive, Throttled, Unavailable
 from adapters.discord.client import stay_connected
-from adapters.discord.history import LIMIT, missed
+from adapters.discord.history import LIMIT, Unparsed, missed
 from adapters.discord.interactions import Deferrals
 from adapters.discord.normalize import normalize_edit, normalize_interaction, normalize_message
-from adapters.events import Conversation, Message, Press
+from adapters.discord.unreadable import (
+    CREATED,
+    INTERACTION,
+    Complaints,
+    guard_parsers,
+    unreadable,
+    unreadable_interaction,
+    unreadable_message,
+)
+from adapters.events import Conversation, Message, Press, Unreadable
 
 _READERS = 4
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0, 0.0)
@@ -35,6 +44,9 @@ class _Said:
     """Told of because it changed, and as it is now."""
 
 
+_Arrived = _Said | Unreadable
+
+
 class Intake:
     """Passes on what arrives: one message after the other, interactions beside all else.
 
@@ -48,21 +60,29 @@ class Intake:
     on. A resumed session needs nothing of this, since Discord replays what was missed.
     """
 
-    def __init__(self, client: discord.Client, me: DiscordUser, deferrals: Deferrals) -> None:
+    def __init__(
+        self,
+        client: discord.Client,
+        me: DiscordUser,
+        deferrals: Deferrals,
+        ready: Callable[[], object],
+    ) -> None:
+        """`ready` is called when the gateway sends events, and may be called again."""
         self._client = client
         self._me = me
         self._deferrals = deferrals
-        self._messages: asyncio.Queue[_Said] = asyncio.Queue()
-        self._interactions: asyncio.Queue[discord.Interaction[Any]] = asyncio.Queue()
+        self._ready = ready
+        self._complaints = Complaints()
+        self._messages: asyncio.Queue[_Arrived] = asyncio.Queue()
+        self._interactions: asyncio.Queue[discord.Interaction[Any] | Unreadable] = asyncio.Queue()
         self._sessions: asyncio.Queue[int] = asyncio.Queue()
         self._session = 0
         self._newest: dict[int, int] = {}
         """Channel → id of the newest message that was passed on, here or before the restart."""
-        self._held: dict[int, list[_Said]] = {}
+        self._held: dict[int, list[_Arrived]] = {}
         self._readers = asyncio.Semaphore(_READERS)
         self._connected = True
-        self.ready = asyncio.Event()
-        """Set once the gateway sends events."""
+        guard_parsers(client, me, self._unread)
         for handler in (
             self.on_connect,
             self.on_ready,
@@ -71,6 +91,7 @@ class Intake:
             self.on_message,
             self.on_raw_message_edit,
             self.on_interaction,
+            self.on_unreadable,
             self.on_error,
         ):
             client.event(handler)
@@ -123,22 +144,35 @@ class Intake:
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
         self._interactions.put_nowait(interaction)
 
+    async def on_unreadable(self, event: str, arrived: Unreadable) -> None:
+        if event == INTERACTION:
+            self._interactions.put_nowait(arrived)
+        else:
+            self._heard(arrived)
+
     async def on_error(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Called by discord.py while it handles what an event handler raised."""
         _log.exception("an event of Discord could not be handled: %s", event)
 
-    def _heard(self, said: _Said) -> None:
-        held = self._held.get(said.message.channel.id)
+    def _unread(self, event: str, data: Any, error: Exception) -> None:
+        """An event that discord.py cannot read."""
+        arrived = unreadable(event, data, error)
+        self._complaints.add(arrived, error)
+        # As an event of its own: so it does not come before what was said before it.
+        self._client.dispatch("unreadable", event, arrived)
+
+    def _heard(self, arrived: _Arrived) -> None:
+        held = self._held.get(_channel_of(arrived))
         if held is None:
-            self._messages.put_nowait(said)
+            self._messages.put_nowait(arrived)
         else:
-            held.append(said)
+            held.append(arrived)
 
     def _up(self) -> None:
         if not self._connected:
             _log.warning("connected to Discord's gateway again")
         self._connected = True
-        self.ready.set()
+        self._ready()
 
     # Messages.
 
@@ -146,23 +180,50 @@ class Intake:
         while True:
             await self._pass_on(await self._messages.get(), receive)
 
-    async def _pass_on(self, said: _Said, receive: Receive) -> None:
-        message, channel = said.message, said.message.channel.id
-        normalize = normalize_edit if said.edited else normalize_message
-        update = normalize(message, self._me)
+    async def _pass_on(self, arrived: _Arrived, receive: Receive) -> None:
+        if isinstance(arrived, Unreadable):
+            return await self._pass_over(arrived, receive)
+        message, channel = arrived.message, arrived.message.channel.id
+        normalize = normalize_edit if arrived.edited else normalize_message
+        try:
+            update = normalize(message, self._me)
+        except Exception as error:  # noqa: BLE001
+            # A field of a shape that nobody expects: this message is lost, the next one is not.
+            odd = unreadable_message(message, arrived.edited, error)
+            self._complaints.add(odd, error)
+            return await self._pass_over(odd, receive)
         if update is not None:
             await receive(update)
-        if said.edited:
+        if arrived.edited:
             return  # its id says nothing about which messages were passed on
         if update is not None or channel in self._newest:
             self._newest[channel] = max(message.id, self._newest.get(channel, 0))
+
+    async def _pass_over(self, odd: Unreadable, receive: Receive) -> None:
+        """Where nobody has talked to the bot, the history is not read: there is no place in it."""
+        channel = _channel_of(odd)
+        if channel not in self._newest:
+            odd = replace(odd, message_id="")
+        await receive(odd)
+        if odd.message_id:
+            self._newest[channel] = max(int(odd.message_id), self._newest[channel])
 
     # Interactions. They must be acknowledged within 3 s, so they never wait behind messages.
 
     async def _pass_on_interactions(self, receive: Receive, group: asyncio.TaskGroup) -> None:
         while True:
             interaction = await self._interactions.get()
-            update = normalize_interaction(interaction)
+            if isinstance(interaction, Unreadable):
+                group.create_task(self._pass_over(interaction, receive))
+                continue
+            try:
+                update = normalize_interaction(interaction)
+            except Exception as error:  # noqa: BLE001
+                # As with messages.
+                odd = unreadable_interaction(interaction, error)
+                self._complaints.add(odd, error)
+                group.create_task(self._pass_over(odd, receive))
+                continue
             if update is not None:
                 # Beside the next one: 3 s are soon over, and a command may take its time.
                 group.create_task(self._pass_on_interaction(interaction, update, receive))
@@ -192,8 +253,9 @@ class Intake:
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
             # It is committed and will be worked on; only Discord's own sign of that is missing.
             _log.warning("an interaction could not be acknowledged: %s", error)
-        except (LookupError, TypeError) as error:
-            # Accepted; discord.py only stumbles over what it was told about it.
+        except Exception as error:  # noqa: BLE001
+            # Accepted; discord.py only stumbles over what it was told about it, and then it may
+            # raise anything.
             _log.debug("an interaction was acknowledged with an odd reply: %r", error)
 
     # What was missed.
@@ -214,7 +276,7 @@ class Intake:
         async with self._readers:
             messages = await self._history(channel)
         for message in messages:
-            await self._pass_on(_Said(message), receive)
+            await self._pass_on(self._arrived(message), receive)
         if len(messages) == LIMIT:
             _log.warning(
                 "channel %d: of what was missed, only the last %d were read", channel, LIMIT
@@ -224,7 +286,14 @@ class Intake:
             for said in self._held.pop(channel, ()):
                 self._messages.put_nowait(said)
 
-    async def _history(self, channel: int) -> list[discord.Message]:
+    def _arrived(self, message: discord.Message | Unparsed) -> _Arrived:
+        if not isinstance(message, Unparsed):
+            return _Said(message)
+        odd = unreadable(CREATED, message.data, message.error)
+        self._complaints.add(odd, message.error)
+        return odd
+
+    async def _history(self, channel: int) -> list[discord.Message | Unparsed]:
         """Empty where it cannot be read; the reason is logged."""
         for pause in _PAUSES_SECONDS:
             try:
@@ -237,6 +306,14 @@ class Intake:
                 break
         _log.warning("channel %d: what was missed cannot be read: %s", channel, problem)
         return []
+
+
+def _channel_of(arrived: _Arrived) -> int:
+    """0, which is no channel, where it does not say."""
+    if isinstance(arrived, _Said):
+        return arrived.message.channel.id
+    chat = arrived.conversation.chat
+    return int(chat) if chat.isdecimal() else 0
 
 
 def _channels(cursors: Mapping[str, str]) -> dict[int, int]:

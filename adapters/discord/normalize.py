@@ -68,7 +68,8 @@ def normalize_interaction(
 ) -> Message | Press | None:
     """A slash command as the message "/name argument", a press of our button as a Press.
 
-    None for everything else, such as buttons that are not ours.
+    None for everything else, such as buttons that are not ours. ValueError where it does not say
+    where it happened, as in kinds of channels that are newer than discord.py.
     """
     match interaction.type:
         case discord.InteractionType.application_command:
@@ -81,8 +82,10 @@ def normalize_interaction(
 
 def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:
     data: dict[str, Any] = dict(interaction.data or {})
-    if interaction.channel is None or data.get("type") != discord.AppCommandType.chat_input.value:
+    if data.get("type") != discord.AppCommandType.chat_input.value:
         return None
+    if interaction.channel is None:
+        raise ValueError("a command does not say where")
     options = [option for option in data.get("options") or () if "value" in option]
     words = [f"/{data.get('name')}", *_arguments(options)]
     return Message(
@@ -106,7 +109,8 @@ def _attached(options: list[dict[str, Any]], resolved: Mapping[str, Any]) -> Ite
     attachments = resolved.get("attachments") or {}
     for option in filter(_is_file, options):
         if attachment := attachments.get(option["value"]):
-            yield File(attachment["url"], clean(attachment["filename"]), attachment["size"])
+            name, size = clean(attachment["filename"]), int(attachment["size"])
+            yield File(clean(attachment["url"]), name, size)
 
 
 def _is_file(option: dict[str, Any]) -> bool:
@@ -116,8 +120,10 @@ def _is_file(option: dict[str, Any]) -> bool:
 def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
     custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
     message, channel = interaction.message, interaction.channel
-    if message is None or channel is None or not custom_id.startswith(BUTTON_PREFIX):
+    if not custom_id.startswith(BUTTON_PREFIX):
         return None
+    if message is None or channel is None:
+        raise ValueError("a press does not say where")
     return Press(
         key=f"discord:press:{interaction.id}",
         conversation=_conversation(channel.id),
@@ -129,7 +135,7 @@ def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
 
 
 def _handle(kind: Kind, interaction: discord.Interaction[discord.Client]) -> str:
-    return str(Handle(kind, interaction.id, interaction.token))
+    return str(Handle(kind, interaction.id, clean(interaction.token)))
 
 
 def _conversation(channel_id: int) -> Conversation:
@@ -178,7 +184,7 @@ def _files(message: discord.Message) -> tuple[File, ...]:
     given = [attachment for part in parts for attachment in part.attachments]
     if not given and (replied_to := _replied_to(message)):
         given = replied_to.attachments
-    return tuple(File(each.url, clean(each.filename), each.size) for each in given)
+    return tuple(File(clean(each.url), clean(each.filename), int(each.size)) for each in given)
 
 
 def _replies_to(message: discord.Message, me: DiscordUser) -> bool:

@@ -81,6 +81,12 @@ class Rest:
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 return await asyncio.shield(call)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if call.cancelled() and not (task and task.cancelling()):
+                # By `close`, while the caller lives on.
+                raise Unavailable("the connection to Discord was closed meanwhile") from None
+            raise
         except PLATFORM_ERRORS as error:
             raise adapter_error(error) from error
 

@@ -76,6 +76,7 @@ class TelegramAdapter:
                 connection_pool_size=1, connect_timeout=10, read_timeout=10
             ),
         )
+        self._closed = False
         self._ready = asyncio.Event()
         self._poller = Poller(self._bot, token, poll_timeout, self._ready.set)
 
@@ -86,7 +87,10 @@ class TelegramAdapter:
         return render(markdown)
 
     async def start(self) -> str:
-        """Also removes a webhook, which would keep updates from being polled; none is lost."""
+        """Also removes a webhook, which would keep updates from being polled; none is lost. May be
+        called again after it, or `run`, has failed."""
+        await self.close()
+        self._closed = False
         try:
             with adapter_errors(self._token):
                 await self._prepare()
@@ -118,6 +122,8 @@ class TelegramAdapter:
 
     async def deliver(self, outgoing: Outgoing) -> str | None:
         """Follows a group that became a supergroup to its new chat."""
+        if self._closed:
+            raise Unavailable("the Telegram adapter is not started")
         with adapter_errors(self._token):
             match outgoing:
                 case Post():
@@ -138,6 +144,8 @@ class TelegramAdapter:
             return await fetch(self._bot, ref, limit)
 
     async def close(self) -> None:
+        self._closed = True
+        self._ready.clear()
         await self._bot.shutdown()
 
     async def _post(self, post: Post) -> str:

@@ -7,7 +7,7 @@ from hashlib import sha256
 import telegram
 from telegram.constants import ChatType, MessageEntityType
 
-from adapters.events import Conversation, File, Message, Press, Update, User, clean, display_name
+from adapters.events import Conversation, File, Message, Press, User, clean, display_name
 from adapters.telegram import utf16
 
 PLATFORM = "telegram"
@@ -35,7 +35,7 @@ _ATTACHMENTS = (
 _SHADOWED = {"animation": "document", "venue": "location"}
 
 
-def normalize(update: telegram.Update, me: telegram.User) -> Update | None:
+def normalize(update: telegram.Update, me: telegram.User) -> Message | Press | None:
     """A message to the bot, an edit of one, or a press; None for everything else.
 
     In private every message is for the bot `me`; in a group the ones that mention it, reply to it

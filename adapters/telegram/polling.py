@@ -10,12 +10,16 @@ from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest
 
 from adapters.base import Receive
-from adapters.events import Update
+from adapters.events import NOWHERE, Conversation, Unreadable, Update, clean
 from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
 from adapters.telegram.normalize import normalize
 
 log = logging.getLogger(__name__)
 
+_UNREADABLE = "bough_unreadable"
+"""Field of an update that the library cannot read, beside its number: why."""
+_REASON = 200
+"""Characters of that."""
 _UPDATES = ("message", "edited_message", "callback_query")
 _FIRST_DELAY = 0.25
 _LONGEST_DELAY = 30.0
@@ -29,7 +33,7 @@ class PollingRequest(HTTPXRequest):
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> Any:
-        """The answer, in which an update that the library cannot read is left empty."""
+        """The answer, in which an update that the library cannot read is only that."""
         answer: Any = BaseRequest.parse_json_payload(payload)
         match answer:
             case {"ok": False}:
@@ -45,10 +49,10 @@ def _readable(update: Any) -> Any:
         raise TelegramError("Invalid server response")
     try:
         telegram.Update.de_json(update, None)
-    except Exception:
+    except Exception as error:
         number = update["update_id"]
         log.exception("Telegram's update %s cannot be read; it is skipped", number)
-        return {"update_id": number}
+        return {"update_id": number, _UNREADABLE: f"{type(error).__name__}: {error}"}
     return update
 
 
@@ -150,8 +154,15 @@ class Poller:
             self._offset = update.update_id + 1
 
     def _normalized(self, update: telegram.Update) -> Update | None:
+        if why := update.api_kwargs.get(_UNREADABLE):
+            return _unreadable(update, why)
         try:
             return normalize(update, self._bot.bot)
-        except Exception:
+        except Exception as error:
             log.exception("Telegram's update %d cannot be taken in", update.update_id)
-            return None
+            return _unreadable(update, f"{type(error).__name__}: {error}")
+
+
+def _unreadable(update: telegram.Update, why: str) -> Unreadable:
+    key = f"telegram:unreadable:{update.update_id}"
+    return Unreadable(key, Conversation("telegram", NOWHERE), "", clean(why[:_REASON]))

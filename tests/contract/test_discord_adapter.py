@@ -111,6 +111,39 @@ async def test_what_the_gateway_refuses_for_good_is_misconfigured(
     await bot.stop()
 
 
+async def test_after_a_run_that_failed_it_can_be_started_again(server: DiscordServer) -> None:
+    bot = Bot(server)
+    await bot.start()
+    await server.gateway.drop(resumable=True, code=4004)
+    with pytest.raises(Misconfigured):
+        await bot.running
+    waiting = asyncio.create_task(bot.adapter.wait_ready())
+    await bot.adapter.close()
+    waiting.cancel()
+    with pytest.raises(Unavailable):
+        await bot.post(server.general, "too early")
+    await bot.start()
+    server.dm("ann", "hello")
+    await bot.got(1)
+    await bot.post(server.general, "here again")
+    assert server.said(server.general) == ["here again"]
+    await bot.stop()
+    await server.wait_for(lambda: keep_alives() == [])
+
+
+async def test_who_sends_while_it_is_closed_hears_that_it_was_not_sent(
+    server: DiscordServer,
+) -> None:
+    bot = Bot(server)
+    await bot.start()
+    server.inject("POST", "/typing", Throttle(5.0))
+    typing = asyncio.create_task(bot.adapter.deliver(Typing(here(server.general))))
+    await server.wait_for(lambda: calls(server, "POST", "/typing"))
+    await bot.stop()
+    with pytest.raises(Unavailable, match="closed meanwhile"):
+        await typing
+
+
 async def test_fifty_quick_messages_arrive_in_order(server: DiscordServer) -> None:
     async with running(server) as bot:
         for number in range(50):

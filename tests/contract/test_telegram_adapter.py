@@ -14,7 +14,7 @@ from adapters.base import (
     Misconfigured,
     Unavailable,
 )
-from adapters.events import Message, Update
+from adapters.events import Message, Unreadable, Update
 from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.polling import Outage
 from tests.stand_ins.telegram import TelegramServer
@@ -206,6 +206,9 @@ async def test_an_update_that_cannot_be_read_is_logged_and_stops_nothing(
     async with running(adapter, inbox.receive):
         await telegram.wait_for(lambda: inbox.texts == ["after it"])
     assert f"update {broken['update_id']} cannot be read" in caplog.text
+    odd = inbox.rows[f"telegram:unreadable:{broken['update_id']}"]
+    assert isinstance(odd, Unreadable)
+    assert odd.why
     telegram.violations.clear()  # the spec has something against that update, too
 
 
@@ -267,6 +270,26 @@ async def test_a_revoked_token_ends_the_run(
     telegram.fail_next("getUpdates", kind="401")
     with pytest.raises(Misconfigured, match=r"\[telegram\] token"):
         await adapter.run(Inbox().receive, {})
+
+
+async def test_after_a_run_that_failed_it_can_be_started_again(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    telegram.fail_next("getUpdates", kind="401")
+    with pytest.raises(Misconfigured):
+        await adapter.run(Inbox().receive, {})
+    await adapter.close()
+    with pytest.raises(Unavailable):
+        await adapter.deliver(post())
+    telegram.fail_next("getMe", kind="401")
+    with pytest.raises(Misconfigured):
+        await adapter.start()
+    await adapter.start()
+    inbox = Inbox()
+    async with running(adapter, inbox.receive):
+        telegram.say(ANN, ANN, "hello")
+        await telegram.wait_for(lambda: inbox.texts == ["hello"])
+        await adapter.deliver(post())
 
 
 async def test_cancelling_ends_a_held_poll_and_leaves_nothing_behind(

@@ -212,10 +212,68 @@ async def test_a_question_that_was_deleted_can_be_had_again(tmp_path: Path) -> N
         assert g.discord.buttons(fresh) == {}
 
 
-async def test_a_token_that_is_revoked_ends_the_gateway(tmp_path: Path) -> None:
+async def test_a_token_that_is_revoked_is_tried_again_and_nothing_is_lost(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, ECHO) as g:
-        g.tells("hello")
-        await g.reads("hello")
+        g.tells("hello.")
+        await g.reads("hello.")
+        g.discord.inject("GET", "/users/@me", Fail(401))
         await g.discord.gateway.drop(resumable=False, code=4004)
+        g.tells("meanwhile.")
+        await g.reads("meanwhile.")
+        g.tells("afterwards.")
+        await g.reads("afterwards.")
+
+
+async def test_intents_that_are_refused_from_the_first_end_the_gateway(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        g.discord.gateway.refused_intents = ~0
         with pytest.RaisesGroup(Misconfigured, flatten_subgroups=True):
-            await g.ended()
+            await g.start()
+        g._task = None
+
+
+async def test_an_odd_message_is_on_record_and_is_not_met_again(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.tells("hello.")
+        await g.reads("hello.")
+        odd = g.tells("", content=None)
+        odder = g.tells("", attachments=[{"id": "1", "filename": "a", "url": "u"}])
+        g.mentions("still there.", ANN)
+        await g.reads("still there.", g.discord.general)
+        for _ in range(2):
+            await g.settled()
+            await g.stop()
+            await g.start()
+            g.tells("again.")
+            await g.reads("again.")
+        records = await g.read(lambda tx: tx.directory.audits("unreadable"))
+        keys = [details["key"] for _, _, details, _ in records]
+        assert [key.rpartition(":")[2] for key in keys] == [odd["id"], odder["id"]]
+        assert "size" in records[1][2]["why"]
+        cursors = await g.read(lambda tx: tx.directory.cursors("discord"))
+        assert int(cursors[f"discord:{g.home.id}"]) > int(odder["id"])
+        assert await g.read(lambda tx: tx.inbox.unfinished()) == []
+        g.discord.violations.clear()  # the spec has something against those messages, too
+
+
+async def test_the_cursor_moves_past_an_odd_message(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        g.tells("hello.")
+        await g.reads("hello.")
+        odd = g.tells("", content=None)
+        address = f"discord:{g.home.id}"
+
+        async def cursor() -> str:
+            return (await g.read(lambda tx: dict(tx.directory.cursors("discord"))))[address]
+
+        while await cursor() != odd["id"]:
+            await asyncio.sleep(0.01)
+
+
+async def test_an_edit_that_makes_an_odd_message_readable_is_answered(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO) as g:
+        odd = g.tells("", content=None)
+        g.tells("hello.")
+        await g.reads("hello.")
+        g.discord.edit(odd, "now it can be read.")
+        await g.reads("now it can be read.")

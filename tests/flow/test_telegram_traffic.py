@@ -145,12 +145,23 @@ async def test_a_slow_acknowledgement_of_a_press_is_no_fault(tmp_path: Path) -> 
         await g.hears("you said: still there?")
 
 
-async def test_a_token_that_is_revoked_ends_the_gateway(tmp_path: Path) -> None:
+async def test_a_token_that_is_revoked_is_tried_again_and_nothing_is_lost(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, ECHO) as g:
-        g.telegram.fail_next("getUpdates", 99, "401")
+        g.telegram.fail_next("getUpdates", 1, "401")
+        g.telegram.fail_next("getMe", 1, "401")
         g.say("hello")
+        g.say("and good day")
+        await g.hears("good day")
+
+
+async def test_a_token_that_is_revoked_before_anything_arrived_ends_the_gateway(
+    tmp_path: Path,
+) -> None:
+    async with telegram_gateway(tmp_path, ECHO, started=False) as g:
+        g.telegram.fail_next("getUpdates", 99, "401")
         with pytest.RaisesGroup(Misconfigured, flatten_subgroups=True):
-            await g.ended()
+            await g.start()
+        g._task = None
 
 
 async def test_a_group_that_becomes_a_supergroup_still_gets_its_answer(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import secrets
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,15 +25,20 @@ class Connection:
 
     def __init__(self, socket: web.WebSocketResponse, compressed: bool) -> None:
         self.socket = socket
-        self._frames: asyncio.Queue[Json] = asyncio.Queue()
+        self._frames: asyncio.Queue[Json | str] = asyncio.Queue()
         self._compressor = zlib.compressobj() if compressed else None
 
     def send(self, op: int, data: Any, event: str | None = None, number: int | None = None) -> None:
         self._frames.put_nowait({"op": op, "d": data, "t": event, "s": number})
 
+    def send_text(self, frame: str) -> None:
+        """A frame as it stands, whatever it is."""
+        self._frames.put_nowait(frame)
+
     async def write(self) -> None:
         while True:
-            frame = json.dumps(await self._frames.get())
+            given = await self._frames.get()
+            frame = given if isinstance(given, str) else json.dumps(given)
             if self._compressor is None:
                 await self.socket.send_str(frame)
             else:
@@ -74,6 +80,9 @@ class Gateway:
         """Whether new connections are refused with 503."""
         self.refused_intents = _PRIVILEGED
         """Intents that are answered with 4014."""
+        self.oddities: dict[str, Callable[[Json], Any]] = {}
+        """What becomes of the data of READY and GUILD_CREATE before they are sent, by their name;
+        each is used once."""
 
     def dispatch(self, event: str, data: Json) -> None:
         """To every session that subscribed to such events, connected or not."""
@@ -85,6 +94,15 @@ class Gateway:
                     session.add(event, self._seen(event, data))
             elif event == "INTERACTION_CREATE" or session.intents & _GUILDS:
                 session.add(event, data)
+
+    def send_raw(self, event: str, data: Any) -> None:
+        """To every session, whatever it is."""
+        for session in self.sessions.values():
+            session.add(event, data)
+
+    def _begin(self, session: Session, event: str, data: Json) -> None:
+        odd = self.oddities.pop(event, None)
+        session.add(event, odd(data) if odd else data)
 
     def _seen(self, event: str, data: Json) -> Json:
         if event == "MESSAGE_DELETE":
@@ -141,7 +159,8 @@ class Gateway:
         session = Session(secrets.token_hex(16), data["intents"], connection)
         self.sessions[session.id] = session
         guild = str(self.world.guild_id)
-        session.add(
+        self._begin(
+            session,
             "READY",
             {
                 "v": 10,
@@ -153,7 +172,7 @@ class Gateway:
             },
         )
         if session.intents & _GUILDS:
-            session.add("GUILD_CREATE", self.world.guild_json())
+            self._begin(session, "GUILD_CREATE", self.world.guild_json())
 
     def _resume(self, connection: Connection, data: Json) -> None:
         session = self.sessions.get(data["session_id"])

@@ -53,7 +53,14 @@ class Cut:
     """Whether it is done before that."""
 
 
-Fault = Fail | Throttle | Cut
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Answer with something else, without doing it."""
+
+    answer: Any
+
+
+Fault = Fail | Throttle | Cut | Odd
 
 
 @dataclass(slots=True)
@@ -364,6 +371,8 @@ def faulty(request: web.Request, fault: Fault) -> web.Response:
             return throttled(fault)
         case Cut():
             return cut(request)
+        case Odd():
+            return reply(fault.answer)
 
 
 def throttled(fault: Throttle) -> web.Response:

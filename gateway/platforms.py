@@ -1,0 +1,187 @@
+"""The platforms, each served for as long as the gateway runs: one that fails ends no other."""
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from adapters.base import Adapter, AdapterError, Misconfigured
+from gateway.failures import once_there
+from gateway.parcels import Composer
+from gateway.router import Router
+from storage.errors import StoreError
+from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+STEADY = 30.0
+"""Seconds for which a platform is served before an outage is called over."""
+
+
+@dataclass
+class _Outage:
+    """Failures of a platform, from the first until it was served for a while."""
+
+    pause: float = FIRST_PAUSE
+    """Seconds until it is tried again."""
+    told: bool = False
+    """Whether the owners have heard of it."""
+
+
+@dataclass
+class Platforms:
+    adapters: Mapping[str, Adapter]
+    serving: dict[str, Adapter]
+    """Those that have started: only these can send."""
+    store: Store
+    router: Router
+    composer: Composer
+    owners: tuple[str, ...]
+    """Identities."""
+    started: Callable[[], None]
+    """Called when a platform can be sent to."""
+    all_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set once updates have been received from every platform."""
+    _outages: dict[str, _Outage] = field(default_factory=dict, init=False)
+    _seen: set[str] = field(default_factory=set, init=False)
+    """Platforms that have been ready since the start of the process."""
+    _ready: set[str] = field(default_factory=set, init=False)
+    _said: str = field(default="", init=False)
+    _kinds: set[tuple[str, str]] = field(default_factory=set, init=False)
+    """Faults whose traceback is in the log."""
+
+    async def run(self) -> None:
+        """Serve until cancelled, or until every adapter has come to its end (a terminal does).
+
+        Misconfigured where a platform refuses what it is configured with, and has never been
+        served with it.
+        """
+        async with asyncio.TaskGroup() as group:
+            for adapter in self.adapters.values():
+                group.create_task(self._keep(adapter), name=adapter.name)
+
+    async def _keep(self, adapter: Adapter) -> None:
+        """Receive from one platform; whatever fails is tried again."""
+        while True:
+            try:
+                return await self._serve(adapter)
+            except Misconfigured as error:
+                if adapter.name not in self._seen:
+                    raise
+                problem: Exception = error
+            except Exception as error:  # noqa: BLE001
+                # The boundary between platforms: whatever fails here, the others are served.
+                problem = error
+            outage = self._outages.setdefault(adapter.name, _Outage())
+            await self._fell(adapter, problem, outage)
+            await asyncio.sleep(outage.pause)
+            outage.pause = min(outage.pause * 2, LONGEST_PAUSE)
+
+    async def _serve(self, adapter: Adapter) -> None:
+        who = await adapter.start()
+        log.info("%s: %s", adapter.name, who)
+        self.serving[adapter.name] = adapter
+        self.started()
+        # What was only taken in comes before what is new.
+        await once_there(self.router.sweep, adapter.name)
+        read = partial(self.store.read, lambda tx: dict(tx.directory.cursors(adapter.name)))
+        cursors = await once_there(read, adapter.name)
+        watching = asyncio.create_task(self._rose(adapter), name=f"{adapter.name} is ready")
+        try:
+            await adapter.run(self.router.receive, cursors)
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+
+    async def _rose(self, adapter: Adapter) -> None:
+        """Say that a platform is served, and that an outage is over when it is."""
+        await adapter.wait_ready()
+        self._seen.add(adapter.name)
+        self._ready.add(adapter.name)
+        self._say_ready()
+        if self._seen == set(self.adapters):
+            self.all_ready.set()
+        await asyncio.sleep(STEADY)
+        outage = self._outages.pop(adapter.name, None)
+        if outage is not None and outage.told:
+            await self._tell(adapter, f"✅ {_title(adapter)} is served again.")
+
+    async def _fell(self, adapter: Adapter, problem: Exception, outage: _Outage) -> None:
+        self.serving.pop(adapter.name, None)
+        self._ready.discard(adapter.name)
+        self._log(adapter, problem, outage.pause)
+        await close(adapter)
+        self._say_ready()
+        if adapter.name in self._seen and not outage.told:
+            outage.told = True
+            await self._tell(
+                adapter,
+                f"⚠️ {_title(adapter)} is not served for the moment: {_reason(problem)} It is "
+                "tried again and again, and what is to be sent there waits. You hear of it when "
+                "it is served again.",
+            )
+
+    def _log(self, adapter: Adapter, problem: Exception, pause: float) -> None:
+        """A fault that nobody foresaw with its traceback, but once."""
+        expected = isinstance(problem, AdapterError | StoreError)
+        kind = (adapter.name, repr(traceback.extract_tb(problem.__traceback__)[-1:]))
+        said = str(problem) if expected else repr(problem)
+        trace = None if expected or kind in self._kinds else problem
+        self._kinds.add(kind)
+        log.warning("%s: %s; again in %g s", adapter.name, said, pause, exc_info=trace)
+
+    def _say_ready(self) -> None:
+        """Which platforms serve, as soon as that is known of each, and whenever it changes."""
+        away = [name for name in self.adapters if name not in self._ready]
+        if not set(away) <= set(self._outages):
+            return
+        said = ", ".join(name for name in self.adapters if name in self._ready)
+        said += f"; away: {', '.join(away)}" if away else ""
+        if self._ready and said != self._said:
+            log.info("Ready: %s", said)
+        self._said = said
+
+    async def _tell(self, about: Adapter, text: str) -> None:
+        """The owners on the other platforms, in private."""
+        chats = [chat for owner in self.owners if (chat := _private_chat(owner))]
+        others = set(self.serving) - {about.name}
+        reached = [chat for chat in chats if chat.partition(":")[0] in others]
+        try:
+            await self.store.run(partial(self._post, chats=reached, text=text))
+        except StoreError:
+            log.exception("the owners were not told: %s", text)
+
+    def _post(self, tx: Transaction, chats: list[str], text: str) -> None:
+        for chat in chats:
+            for parcel in self.composer.post(chat, text):
+                tx.outbox.enqueue(parcel)
+
+
+async def close(adapter: Adapter) -> None:
+    """Close it, come what may: it has failed already, or the others wait for their turn."""
+    try:
+        await adapter.close()
+    except Exception:
+        log.exception("%s could not be closed", adapter.name)
+
+
+def _title(adapter: Adapter) -> str:
+    return adapter.name.capitalize()
+
+
+def _reason(problem: Exception) -> str:
+    if isinstance(problem, AdapterError):
+        return f"{str(problem).rstrip('.')}."
+    return "something went wrong in the bot; its log says what."
+
+
+def _private_chat(identity: str) -> str:
+    """The address of somebody's private chat with the bot; "" where it stands for many people."""
+    platform, _, user = identity.partition(":")
+    if user == "*":
+        return ""
+    return f"discord:user:{user}" if platform == "discord" else identity
