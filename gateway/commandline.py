@@ -15,7 +15,7 @@ from gateway.demo import tour
 from gateway.doctor import examine
 from gateway.errors import GatewayError
 from gateway.sessions_cli import manage
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.lock import hold_lock
 
 log = logging.getLogger(__name__)
@@ -85,8 +85,9 @@ def log_to_stderr(level: int) -> None:
 
 
 def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What people must hear of: wrong credentials, if that is among it; else all of it."""
-    found = group.subgroup(Misconfigured)
+    """What people must hear of: wrong credentials or an unusable database, if that is among it;
+    else all of it."""
+    found = group.subgroup((Misconfigured, StoreUnavailable))
     error: BaseException = found if found is not None else group
     while found is not None and isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters.base import Adapter, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import Conversation
+from gateway.faults import Faults
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow, StoredFile
 from storage.errors import StoreError
@@ -38,6 +39,7 @@ class Delivery:
         """Rows that were finished since the last look at the outbox began: it may still show them
         as pending."""
         self._queues: dict[str, deque[OutboxRow]] = {}
+        self._faults = Faults(log)
 
     def notify(self) -> None:
         """There may be new rows in the outbox."""
@@ -140,8 +142,8 @@ class Delivery:
         while True:
             try:
                 return await self._store.run(work)
-            except StoreError:
-                log.exception("a delivery could not be recorded; again in %g s", LONGEST_PAUSE)
+            except StoreError as error:
+                self._faults.failed("what was sent cannot be recorded", error)
                 await asyncio.sleep(LONGEST_PAUSE)
 
 

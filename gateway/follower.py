@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from gateway.faults import Faults
 from storage.errors import StoreError
 from storage.store import Store
 
@@ -16,10 +17,11 @@ EVERY = 1.0
 
 async def follow(store: Store) -> None:
     """Index what is new, until cancelled."""
+    faults = Faults(log)
     while True:
         try:
             while await store.run(lambda tx: tx.search.follow(AT_ONCE)):
                 pass
-        except StoreError:
-            log.exception("the search index could not be filled; again in %g s", EVERY)
+        except StoreError as error:
+            faults.failed("the search index cannot be filled", error)
         await asyncio.sleep(EVERY)

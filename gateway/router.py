@@ -21,10 +21,11 @@ from gateway.control import KIND as CONTROL
 from gateway.control import act
 from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
+from gateway.faults import Faults
 from gateway.places import place_of
 from storage.boxes import Arrival, InboxRow, InboxState
 from storage.entries import Json, SessionDraft, SessionKind
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.menus import MenuButton
 from storage.questions import Question
 from storage.store import Transaction
@@ -49,6 +50,7 @@ class Router:
     """Takes an edited message in, with its inbox row."""
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
+    _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, update: Update) -> None:
@@ -57,8 +59,8 @@ class Router:
         while True:
             try:
                 return await self._receive(update)
-            except StoreError:
-                log.exception("an update cannot be committed; again in %g s", STORE_PAUSE)
+            except StoreError as error:
+                self._faults.failed("updates stay with their platform for now", error)
                 await asyncio.sleep(STORE_PAUSE)
 
     async def _receive(self, update: Update) -> None:
@@ -242,6 +244,8 @@ class Router:
         try:
             if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
                 await run(carry_out)
+        except StoreUnavailable as error:
+            self._faults.failed("a command cannot be carried out; it is tried again", error)
         except StoreError:
             log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
         except Exception:

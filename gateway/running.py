@@ -10,11 +10,13 @@ from functools import partial
 from adapters.base import Adapter, Unavailable
 from gateway.config import Config
 from gateway.delivery import Delivery
+from gateway.faults import Faults
 from gateway.follower import follow
+from gateway.loss import loss_in, tell_owners
 from gateway.questions import Questions
 from gateway.router import Router
 from gateway.turns import Turns
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreLost
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -46,12 +48,14 @@ class App:
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
         """Serve until cancelled, or until every adapter has come to its end (a terminal does).
 
-        Misconfigured where a platform refuses our credentials.
+        Misconfigured where a platform refuses our credentials; StoreLost, saying what to do, where
+        the database is damaged or taken away.
         """
         self.store.watch_outbox(self.delivery.notify)
         try:
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
+                    group.create_task(self.store.guard(), name="guard"),
                     group.create_task(self.delivery.run(), name="delivery"),
                     group.create_task(self._sweep(), name="sweep"),
                     group.create_task(self._tick(), name="tick"),
@@ -64,8 +68,20 @@ class App:
                 await self._settle()
                 for task in housekeeping:
                     task.cancel()
+        except BaseExceptionGroup as group:
+            if (loss := loss_in(group)) is None:
+                raise
+            raise await self._lost(loss) from None
         finally:
             await self._close()
+
+    async def _lost(self, loss: StoreLost) -> StoreLost:
+        """Save what can be saved and tell the owners; the loss with all that is to be said."""
+        await self.turns.lanes.close()
+        text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
+        owners = self.config.access.owners
+        await tell_owners(f"The bot stops: {text}", owners, self.serving)
+        return StoreLost(text)
 
     async def _serve(self, adapter: Adapter) -> None:
         """Start an adapter, with patience where its platform is away, and receive."""
@@ -100,14 +116,17 @@ class App:
             log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
-        await self._repost()
+        faults, reposted = Faults(log), False
         while True:
             try:
+                if not reposted:
+                    await self._repost()
+                    reposted = True
                 await self.router.sweep()
                 await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
                 self.delivery.notify()
-            except StoreError:
-                log.exception("the sweep failed; it is tried again in %g s", SWEEP_EVERY)
+            except StoreError as error:
+                faults.failed("unfinished work cannot be looked through", error)
             await asyncio.sleep(SWEEP_EVERY)
 
     async def _repost(self) -> None:
@@ -122,7 +141,7 @@ class App:
 
     async def _tick(self) -> None:
         """Escalate and expire questions when they are due."""
-        due: float | None = 0.0
+        faults = Faults(log)
         while True:
             try:
                 now = time.time()
@@ -130,8 +149,8 @@ class App:
                 if due is not None and due <= now:
                     for session in await self.store.run(self.questions.tick):
                         self.turns.lanes.wake(session)
-            except StoreError:
-                log.exception("questions could not be looked after; again in %g s", TICK_EVERY)
+            except StoreError as error:
+                faults.failed("questions cannot be looked after", error)
             await asyncio.sleep(TICK_EVERY)
 
     async def _settle(self) -> None:

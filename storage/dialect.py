@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import URL, BigInteger, Engine, Integer, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from storage.errors import NotFound, StoreError, StoreUnavailable
+from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
 
 ID = BigInteger().with_variant(Integer, "sqlite")
 """A 64-bit id. SQLite counts up only columns that are called INTEGER, and those have 64 bits."""
@@ -23,6 +24,8 @@ ID = BigInteger().with_variant(Integer, "sqlite")
 _BUSY_SECONDS = 60.0
 """How long we wait for another process that writes: a command line beside the gateway, which needs
 about 40 to take in a session of 1,000,000 entries."""
+
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""
@@ -45,7 +48,7 @@ def parse_url(text: str) -> URL:
             f"[storage] url names {backend}, but only SQLite is there so far; "
             "write it like sqlite:///bough.db"
         )
-    if url.database in (None, "", ":memory:"):
+    if str(database_file(url)) in (".", ":memory:") or url.query.get("mode") == "memory":
         raise StoreUnavailable(
             "[storage] url names no file; write it like sqlite:///bough.db, "
             "or sqlite:////var/lib/bough/bough.db for an absolute path"
@@ -54,7 +57,11 @@ def parse_url(text: str) -> URL:
 
 
 def database_file(url: URL) -> Path:
-    return Path(str(url.database))
+    """As it is named; "." where it is not. sqlite:///file:NAME?uri=true is SQLite's own way."""
+    name = url.database or ""
+    if name.startswith("file:") and url.query.get("uri"):
+        name = unquote(urlsplit(name).path)
+    return Path(name)
 
 
 def writer_engine(url: URL) -> Engine:
@@ -120,7 +127,9 @@ def store_error(error: DBAPIError, url: URL) -> StoreError:
             return NotFound("a row was to refer to something that is not there")
         return StoreError(f"the database refused it: {detail}")
     file = database_file(url)
-    return StoreUnavailable(f"{file}: {detail}; {_way_out(error.orig, file)}")
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    kind = StoreLost if code in _DAMAGED else StoreUnavailable
+    return kind(f"{file}: {detail}; {_way_out(error.orig, file)}")
 
 
 def _way_out(error: BaseException | None, file: Path) -> str:
@@ -130,10 +139,10 @@ def _way_out(error: BaseException | None, file: Path) -> str:
             return f"the folder {file.parent} is not there: create it or set [storage] url"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return "give this user write access to the file and its folder or set [storage] url"
-        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+        case code if code in _DAMAGED:
             return (
-                "the file is damaged or no SQLite database: put a backup in its place or move it "
-                "away and start anew"
+                "the file is damaged or no SQLite database: put a backup in its place, or move it "
+                f"away and try `sqlite3 {file.name} .recover | sqlite3 recovered.db`"
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another process holds it: stop that one and try again"
