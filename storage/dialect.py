@@ -149,7 +149,7 @@ def _way_out(error: BaseException | None, file: Path) -> str:
         case sqlite3.SQLITE_FULL:
             return "free some space on its disk"
         case sqlite3.SQLITE_IOERR:
-            return "look into the state of its disk"
+            return "look whether its disk is full, and into its state"
         case _:
             return "check [storage] url"
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.patience import until
 from tests.crash.scene import ANN, Scene, scene
+from tests.gateway_process import GatewayProcess, write_config
+from tests.stand_ins.discord import DiscordServer
 
 pytestmark = pytest.mark.crash
 
@@ -94,11 +95,24 @@ def break_pages(database: Path) -> None:
         file.write(b"\0" * size * (pages - 1))
 
 
-async def test_nobody_gets_in_while_it_runs_and_sessions_are_shown(tmp_path: Path) -> None:
+async def test_owners_on_discord_are_told_in_private(tmp_path: Path) -> None:
+    async with DiscordServer() as discord:
+        access = {"owners": ["discord:*", "telegram:1", f"discord:{discord.user('ann').id}"]}
+        server = {"api_base": discord.api_base, "gateway_url": discord.gateway_url}
+        config = write_config(tmp_path, discord={"token": "token"} | server, access=access)
+        async with GatewayProcess(config) as gateway:
+            (tmp_path / "bough.db").unlink()
+            assert await gateway.wait() == 1
+        (told,) = discord.said(discord.dm_of("ann"))
+        assert "bough.db was deleted" in told
+        assert "Traceback" not in "\n".join(gateway.log)
+
+
+async def test_nobody_gets_in_though_the_lock_file_was_removed(tmp_path: Path) -> None:
     async with scene(tmp_path) as running:
         (tmp_path / "bough.db.lock").unlink()
-        other = type(running.gateway)(running.gateway.config)
+        other = GatewayProcess(running.gateway.config)
         await other.launch()
         assert await other.wait() == 1
         assert any("another bough uses" in line for line in other.log)
-        await until(lambda: running.gateway.running)
+        assert running.gateway.running
