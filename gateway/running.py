@@ -133,7 +133,9 @@ class App:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
         alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
         away = time.time() - alive if alive is not None else 0.0
-        platforms = {"terminal"} | ({"telegram"} if away > PRESSES_KEPT else set())
+        # Below 0 the clock was set back, and nobody knows how long it was.
+        unsure = away < 0 or away > PRESSES_KEPT
+        platforms = {"terminal"} | ({"telegram"} if unsure else set())
         for platform in sorted(platforms & set(self.adapters)):
             count = await self.store.run(partial(self.questions.repost, platform=platform))
             if count:

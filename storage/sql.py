@@ -26,7 +26,7 @@ from storage.sql_search import SqlSearch
 from storage.sql_tree import SqlTree
 from storage.sql_writer import Writer
 from storage.store import Transaction
-from storage.whereabouts import Whereabouts
+from storage.whereabouts import Whereabouts, refuse_new_beside_rescued
 
 T = TypeVar("T")
 
@@ -169,6 +169,7 @@ class SqlStore:
 def _connect(url: str) -> Connection:
     """The writer's connection to a database that is up to date."""
     parsed = dialect.parse_url(url)
+    refuse_new_beside_rescued(dialect.database_file(parsed))
     engine = dialect.writer_engine(parsed)
     try:
         if _version(engine) != HEAD:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from storage.errors import StoreUnavailable
+from storage.errors import StoreLost, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -157,6 +157,8 @@ class Writer:
 def _settle(group: list[_Job[Any]]) -> None:
     for job in group:
         if job.future.cancelled():
+            if isinstance(job.error, StoreLost):
+                continue  # every other call is told that too
             if isinstance(job.error, StoreUnavailable):
                 log.warning("a job failed after its caller was cancelled: %s", job.error)
             elif job.error is not None:

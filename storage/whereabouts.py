@@ -5,12 +5,15 @@ gone when they close it. The same holds for the WAL beside it: without it, or wi
 next process to open the database sees an old one, or ruins it.
 """
 
+import glob
 import os
 import sqlite3
 import tempfile
 import time
 from contextlib import closing, suppress
 from pathlib import Path
+
+from storage.errors import StoreUnavailable
 
 
 class Whereabouts:
@@ -76,6 +79,25 @@ class Whereabouts:
             return opened is not None and os.path.samestat(path.stat(), opened)
         except OSError:
             return False
+
+
+def refuse_new_beside_rescued(database: Path) -> None:
+    """StoreUnavailable where the database is to be made anew though one was saved beside it:
+    whatever starts the gateway again must not let it go on with nothing."""
+    file = Path(os.path.realpath(database))
+    try:
+        if file.stat().st_size:
+            return
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return  # opening it will say why
+    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
+    if copies:
+        raise StoreUnavailable(
+            f"{database} is gone, and {copies[-1]} was saved of it: put that in its place, or move "
+            "it elsewhere to begin with an empty database"
+        )
 
 
 def _copy(source: sqlite3.Connection, file: Path) -> None:

@@ -108,7 +108,9 @@ async def test_our_wal_is_not_taken_for_that_of_the_file_put_in_place(
 
 
 async def test_a_folder_that_is_gone_is_made_up_for(
-    sqlite: SqlStore, database: Path, tmp_path_factory: pytest.TempPathFactory,
+    sqlite: SqlStore,
+    database: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")

@@ -53,8 +53,13 @@ async def test_a_database_that_is_taken_away_ends_it_and_is_saved(
         assert str(copy) in running.telegram.texts()[-1]
         for left in ("bough.db-wal", "bough.db-shm"):
             (tmp_path / left).unlink(missing_ok=True)
-        copy.replace(database)
         running.telegram.say(ANN, ANN, "word 2")
+        if not database.exists():
+            await running.gateway.launch()  # as a service manager does
+            assert await running.gateway.wait() == 1
+            assert str(copy) in running.gateway.log[-1]
+            assert running.telegram.world.pending
+        copy.replace(database)
         await running.gateway.start()
         await running.telegram.hears("answer to word 2")
         assert running.database.replies("parent") == 2
