@@ -133,11 +133,11 @@ def _session_of(tx: Transaction, hashed: str) -> int | None:
 def _codes(tx: Transaction) -> dict[str, Json]:
     """Those that are valid."""
     kept: dict[str, Json] = tx.directory.fact(_CODES) or {}
-    return {hashed: code for hashed, code in kept.items() if code["expires"] > tx.now}
+    return {hashed: code for hashed, code in kept.items() if _ahead(tx, code["expires"], VALID)}
 
 
 def _is_barred(tx: Transaction, who: str) -> bool:
-    return who in (misses := _misses(tx)) and misses[who]["until"] > tx.now
+    return who in (misses := _misses(tx)) and _ahead(tx, misses[who]["until"], BARRED)
 
 
 def _misses(tx: Transaction) -> dict[str, Json]:
@@ -145,11 +145,17 @@ def _misses(tx: Transaction) -> dict[str, Json]:
     kept: dict[str, Json] = tx.directory.fact(_MISSES) or {}
     recent: dict[str, Json] = {}
     for who, missed in kept.items():
-        times = [time for time in missed["times"] if time > tx.now - BARRED]
-        barred = missed["until"] > tx.now
+        times = [time for time in missed["times"] if _ahead(tx, time + BARRED, BARRED)]
+        barred = _ahead(tx, missed["until"], BARRED)
         if barred or (times and not missed["until"]):
             recent[who] = {"times": times, "until": missed["until"]}
     return recent
+
+
+def _ahead(tx: Transaction, end: float, longest: float) -> bool:
+    """Whether `end` is still to come, and not further off than it was when it was set: then the
+    clock was set back."""
+    return tx.now < end <= tx.now + longest
 
 
 def _hashed(code: str) -> str:

@@ -38,6 +38,11 @@ class Reservation:
     amount: float
 
 
+SET_BACK = 3600.0
+"""Seconds before a day's beginning at which somebody must have set the clock back; a read that was
+overtaken by midnight is not that late."""
+
+
 class Budgets:
     """Counts for all models of this process.
 
@@ -64,7 +69,7 @@ class Budgets:
             return Reservation(self._day, (), 0.0)
         now, booked = await self._store.read(lambda tx: _booked(tx, pots))
         # From here to the end nothing is awaited: no other call can take the same money.
-        if midnight(now) > self._day:
+        if midnight(now) > self._day or now < self._day - SET_BACK:
             self._day = midnight(now)
             self._spent.clear()
         cost = estimate(request)

@@ -17,7 +17,7 @@ from gateway.errors import GatewayError
 from gateway.logs import hide, log_to_stderr, without_secrets
 from gateway.secrets import all_secrets, environment_secrets
 from gateway.sessions_cli import manage
-from storage.errors import StoreError
+from storage.errors import StoreError, StoreUnavailable
 from storage.lock import hold_lock
 
 log = logging.getLogger(__name__)
@@ -90,8 +90,9 @@ def _configured(path: Path | None) -> Config:
 
 
 def _cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What people must hear of: wrong credentials, if that is among it; else all of it."""
-    found = group.subgroup(Misconfigured)
+    """What people must hear of: wrong credentials or an unusable database, if that is among it;
+    else all of it."""
+    found = group.subgroup((Misconfigured, StoreUnavailable))
     error: BaseException = found if found is not None else group
     while found is not None and isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import clean
+from gateway.faults import Faults
 from gateway.parcels import outgoing
 from storage.boxes import OutboxRow, StoredFile
 from storage.errors import StoreUnavailable
@@ -41,6 +42,7 @@ class Delivery:
         """Rows whose end the store does not take."""
         self._queues: dict[str, deque[OutboxRow]] = {}
         """By conversation, or by the name of a queue that a row asks for."""
+        self._faults = Faults(log)
 
     def notify(self) -> None:
         """There may be new rows in the outbox."""
@@ -67,6 +69,10 @@ class Delivery:
         while True:
             try:
                 return await self._store.read(lambda tx: tx.outbox.pending())
+            except StoreUnavailable as error:
+                self._faults.failed("the outbox cannot be read", error)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
             except Exception:
                 # Whatever it is, what was begun is sent on, and no other task ends with this one.
                 log.exception("the outbox cannot be read; again in %g s", pause)
@@ -143,8 +149,8 @@ class Delivery:
                 plain = True
             except Unreachable as error:
                 raise PutAside(str(error)) from error
-            except StoreUnavailable:
-                log.exception("%s: the store is away; again in %g s", row.address, pause)
+            except StoreUnavailable as error:
+                self._faults.failed("what is to be sent cannot be read", error)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
             except Exception as error:
@@ -185,8 +191,8 @@ class Delivery:
         while True:
             try:
                 return await self._store.run(work)
-            except StoreUnavailable:
-                log.exception("a delivery could not be recorded; again in %g s", LONGEST_PAUSE)
+            except StoreUnavailable as error:
+                self._faults.failed("what was sent cannot be recorded", error)
                 await asyncio.sleep(LONGEST_PAUSE)
             except Exception:
                 log.exception("%s: a delivery cannot be recorded", row.address)

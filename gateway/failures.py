@@ -13,6 +13,7 @@ from typing import TypeVar
 from adapters.events import Message, Update
 from agent.ending import FINAL, interrupt
 from gateway.cutting import end_rows
+from gateway.faults import Faults
 from gateway.inbound import message_draft
 from gateway.parcels import Composer
 from gateway.results import delegation_of
@@ -24,6 +25,7 @@ from storage.store import Store, Transaction
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+_away = Faults(log)
 
 TRIES = 3
 PAUSE = 0.1
@@ -68,8 +70,8 @@ async def once_there(store_work: Callable[[], Awaitable[T]], what: str) -> T:
     while True:
         try:
             return await store_work()
-        except StoreUnavailable:
-            log.exception("%s: the store is away; again in %g s", what, STORE_PAUSE)
+        except StoreUnavailable as error:
+            _away.failed(f"{what} waits", error)
             await asyncio.sleep(STORE_PAUSE)
 
 
@@ -138,9 +140,7 @@ class Failures:
         return False
 
     def _keep(self, tx: Transaction, update: Update, error: Exception, tell: bool) -> bool:
-        row = tx.inbox.receive(
-            Arrival(update.key, update.kind, update.conversation.address, asdict(update))
-        )
+        row = tx.inbox.receive(_arrival(update))
         if row is None:
             return False  # It is in the inbox, and the sweep looks after it.
         _end(tx, [row], error)
@@ -162,6 +162,10 @@ class Failures:
         for parcel in self.composer.post(rows[-1].address, NOT_DONE):
             tx.outbox.enqueue(parcel)
         return True
+
+
+def _arrival(update: Update) -> Arrival:
+    return Arrival(update.key, update.kind, update.conversation.address, asdict(update))
 
 
 Due = Callable[[list[InboxRow]], list[InboxRow]]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from functools import partial
 
+from gateway.faults import Faults
 from storage.errors import StoreUnavailable
 from storage.store import Store, Transaction
 
@@ -17,9 +18,12 @@ EVERY = 1.0
 
 async def follow(store: Store) -> None:
     """Index what is new, until cancelled."""
+    faults = Faults(log)
     while True:
         try:
             await _catch_up(store)
+        except StoreUnavailable as error:
+            faults.failed("the search index cannot be filled", error)
         except Exception:
             # The gateway does without new hits for a while, but not without its other tasks.
             log.exception("the search index could not be filled; again in %g s", EVERY)

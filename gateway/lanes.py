@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from gateway.faults import Faults
+from storage.errors import StoreUnavailable
+
 log = logging.getLogger(__name__)
 
 Advance = Callable[[int], Awaitable[None]]
@@ -21,6 +24,7 @@ class Lanes:
         self._due: set[int] = set()
         self._held: Counter[int] = Counter()
         self._closed = False
+        self._faults = Faults(log)
 
     def wake(self, session: int) -> None:
         """Make sure that a turn looks at the session after now."""
@@ -85,6 +89,8 @@ class Lanes:
     async def _turn(self, session: int) -> None:
         try:
             await self._advance(session)
+        except StoreUnavailable as error:
+            self._faults.failed("a turn cannot go on; it is tried again", error)
         except Exception:
             # The boundary of a turn: one that fails must not take the others with it.
             log.exception("the turn of session %s failed; it is tried again by the sweep", session)

@@ -22,6 +22,7 @@ from gateway.control import act
 from gateway.desk import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
 from gateway.edits import first_sent
 from gateway.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
+from gateway.faults import Faults
 from gateway.places import place_of
 from gateway.refusals import Refusals
 from gateway.strangers import Strangers
@@ -55,6 +56,7 @@ class Router:
     strangers: Strangers = field(default_factory=Strangers)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
+    _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
     _refusals: Refusals = field(init=False)
 
@@ -71,7 +73,7 @@ class Router:
         update = cleaned(update)
         for left in reversed(range(TRIES)):
             try:
-                return await once_there(partial(self._receive, update), "an update")
+                return await once_there(partial(self._receive, update), "what comes in")
             except Exception as error:
                 # A fault of ours, or of this update: all others wait behind it.
                 if not left:
@@ -326,8 +328,8 @@ class Router:
         try:
             if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
                 await run(carry_out)
-        except StoreUnavailable:
-            log.exception("%s %s failed; it is tried again by the sweep", row.kind, row.key)
+        except StoreUnavailable as error:
+            self._faults.failed("a command cannot be carried out; it is tried again", error)
         except Exception as error:
             # A fault of ours must neither lose the command in silence nor be tried for ever.
             log.exception("%s %s failed", row.kind, row.key)

@@ -4,19 +4,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.base import Adapter
 from gateway.config import Config
 from gateway.delivery import Delivery
 from gateway.failures import Tries
+from gateway.faults import Faults
 from gateway.follower import follow
+from gateway.loss import loss_in, tell_owners
 from gateway.platforms import Platforms, close
 from gateway.questions import Questions
 from gateway.router import Router
 from gateway.turns import Turns
-from storage.errors import StoreUnavailable
+from storage.errors import StoreLost, StoreUnavailable
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -41,16 +43,19 @@ class App:
     delivery: Delivery
     warm_up: Callable[[], Awaitable[None]] | None = None
     """Loads what the first model call needs, once the platforms are served."""
+    _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
 
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
         """Serve until cancelled, or until every adapter has come to its end (a terminal does).
 
-        Misconfigured where a platform refuses our credentials from the first.
+        Misconfigured where a platform refuses our credentials from the first; StoreLost, saying
+        what to do, where the database is damaged or taken away.
         """
         self.store.watch_outbox(self.delivery.notify)
         try:
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
+                    group.create_task(self.store.guard(), name="guard"),
                     group.create_task(self.delivery.run(), name="delivery"),
                     group.create_task(self._sweep(), name="sweep"),
                     group.create_task(self._tick(), name="tick"),
@@ -61,8 +66,20 @@ class App:
                 await self._settle()
                 for task in housekeeping:
                     task.cancel()
+        except BaseExceptionGroup as group:
+            if (loss := loss_in(group)) is None:
+                raise
+            raise await self._lost(loss) from None
         finally:
             await self._close()
+
+    async def _lost(self, loss: StoreLost) -> StoreLost:
+        """Save what can be saved and tell the owners; the loss with all that is to be said."""
+        await self.turns.lanes.close()
+        text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
+        owners = self.config.access.owners
+        await tell_owners(f"The bot stops: {text}", owners, self.platforms.serving)
+        return StoreLost(text)
 
     async def _announce(self, ready: "asyncio.Event | None") -> None:
         await self.platforms.all_ready.wait()
@@ -78,9 +95,10 @@ class App:
             log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
-        await _whatever_comes(self._repost, "asking open questions afresh")
+        reposted = False
         while True:
-            await _whatever_comes(self._look_after, "the sweep")
+            reposted = reposted or await self._try(self._repost, "open questions cannot be renewed")
+            await self._try(self._look_after, "unfinished work cannot be looked through")
             await asyncio.sleep(SWEEP_EVERY)
 
     async def _look_after(self) -> None:
@@ -93,7 +111,9 @@ class App:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
         alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
         away = time.time() - alive if alive is not None else 0.0
-        platforms = {"terminal"} | ({"telegram"} if away > PRESSES_KEPT else set())
+        # Below 0 the clock was set back, and nobody knows how long it was.
+        unsure = away < 0 or away > PRESSES_KEPT
+        platforms = {"terminal"} | ({"telegram"} if unsure else set())
         for platform in sorted(platforms & set(self.adapters)):
             count = await self.store.run(partial(self.questions.repost, platform=platform))
             if count:
@@ -103,8 +123,9 @@ class App:
         """Escalate and expire questions when they are due."""
         failures = Tries()
         stuck: set[int] = set()
+        ask_on = partial(self._ask_on, failures, stuck)
         while True:
-            await _whatever_comes(partial(self._ask_on, failures, stuck), "looking after questions")
+            await self._try(ask_on, "questions cannot be looked after")
             await asyncio.sleep(TICK_EVERY)
 
     async def _ask_on(self, failures: Tries, stuck: set[int]) -> None:
@@ -127,6 +148,19 @@ class App:
                 if session is not None:
                     self.turns.lanes.wake(session)
 
+    async def _try(self, work: Callable[[], Awaitable[None]], what: str) -> bool:
+        """The boundary of a task that goes on as long as the gateway does: what fails now is tried
+        the next time, and no other task ends with it. Whether it worked."""
+        try:
+            await work()
+        except StoreUnavailable as error:
+            self._faults.failed(what, error)
+        except Exception:
+            log.exception("%s; it is tried again", what)
+        else:
+            return True
+        return False
+
     async def _settle(self) -> None:
         """Wait until what came in is answered and sent."""
         while not (self.turns.lanes.idle() and self.delivery.idle()):  # noqa: ASYNC110
@@ -139,12 +173,3 @@ class App:
         for adapter in self.adapters.values():
             await close(adapter)
         await self.store.close()
-
-
-async def _whatever_comes(work: Callable[[], Awaitable[None]], what: str) -> None:
-    """The boundary of a task that goes on as long as the gateway does: what fails now is tried the
-    next time, and no other task ends with it."""
-    try:
-        await work()
-    except Exception:
-        log.exception("%s failed; it is tried again", what)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from sqlalchemy import URL, BigInteger, Engine, Integer, create_engine, event, make_url
 from sqlalchemy.exc import (
@@ -21,7 +22,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from storage.errors import NotFound, StoreError, StoreUnavailable
+from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
 
 ID = BigInteger().with_variant(Integer, "sqlite")
 """A 64-bit id. SQLite counts up only columns that are called INTEGER, and those have 64 bits."""
@@ -29,6 +30,8 @@ ID = BigInteger().with_variant(Integer, "sqlite")
 _BUSY_SECONDS = 60.0
 """How long we wait for another process that writes: a command line beside the gateway, which needs
 about 40 to take in a session of 1,000,000 entries."""
+
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
 _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""
@@ -51,7 +54,7 @@ def parse_url(text: str) -> URL:
             f"[storage] url names {backend}, but only SQLite is there so far; "
             "write it like sqlite:///bough.db"
         )
-    if url.database in (None, "", ":memory:"):
+    if str(database_file(url)) in (".", ":memory:") or url.query.get("mode") == "memory":
         raise StoreUnavailable(
             "[storage] url names no file; write it like sqlite:///bough.db, "
             "or sqlite:////var/lib/bough/bough.db for an absolute path"
@@ -60,7 +63,11 @@ def parse_url(text: str) -> URL:
 
 
 def database_file(url: URL) -> Path:
-    return Path(str(url.database))
+    """As it is named; "." where it is not. sqlite:///file:NAME?uri=true is SQLite's own way."""
+    name = url.database or ""
+    if name.startswith("file:") and url.query.get("uri"):
+        name = unquote(urlsplit(name).path)
+    return Path(name)
 
 
 def writer_engine(url: URL) -> Engine:
@@ -129,7 +136,9 @@ def store_error(error: DBAPIError, url: URL) -> StoreError:
         # A value that no column takes. The database is there, and will never take it.
         return StoreError(f"the database refused it: {detail}")
     file = database_file(url)
-    return StoreUnavailable(f"{file}: {detail}; {_way_out(error.orig, file)}")
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    kind = StoreLost if code in _DAMAGED else StoreUnavailable
+    return kind(f"{file}: {detail}; {_way_out(error.orig, file)}")
 
 
 def _way_out(error: BaseException | None, file: Path) -> str:
@@ -139,17 +148,17 @@ def _way_out(error: BaseException | None, file: Path) -> str:
             return f"the folder {file.parent} is not there: create it or set [storage] url"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return "give this user write access to the file and its folder or set [storage] url"
-        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+        case code if code in _DAMAGED:
             return (
-                "the file is damaged or no SQLite database: put a backup in its place or move it "
-                "away and start anew"
+                "the file is damaged or no SQLite database: put a backup in its place, or move it "
+                f"away and try `sqlite3 {file.name} .recover | sqlite3 recovered.db`"
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another process holds it: stop that one and try again"
         case sqlite3.SQLITE_FULL:
             return "free some space on its disk"
         case sqlite3.SQLITE_IOERR:
-            return "look into the state of its disk"
+            return "look whether its disk is full, and into its state"
         case _:
             return "check [storage] url"
 

@@ -25,5 +25,10 @@ class StoreInUse(StoreUnavailable):
     """Another gateway holds this database."""
 
 
+class StoreLost(StoreUnavailable):
+    """The open database is damaged, or is not any more what its name leads to. It does not pass:
+    nothing more may be taken in. The text says what happened, and what to do."""
+
+
 class InterchangeError(StoreError):
     """A file holds no session that can be taken in. The text names the line."""

@@ -1,11 +1,22 @@
-"""One gateway per database file.
+"""One gateway per database: per file, whatever names lead to it.
 
-The lock is the kernel's (flock) on a file beside the database, so it ends with the process, however
-that ends. What the file says is only for people: it may stay behind and does no harm.
+Two locks of the kernel (flock), which end with the process, however that ends:
+
+- on a file beside the database, found after all symbolic links are followed. It says who holds it,
+  and it keeps two starts apart while the database is not even there.
+- on the database file itself, so that neither a hard link nor a removed lock file lets a second
+  gateway in. Linux keeps flock apart from the locks that SQLite takes (fcntl). Where a kernel or a
+  file system mixes the two (macOS, NFS), this lock would shut our own SQLite out, so it is left
+  away, and names that are hard links are not seen through.
+
+Let go only after the store is closed: a process that closes any descriptor of the database loses
+SQLite's locks on it.
 """
 
 import fcntl
 import os
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 from storage.dialect import database_file, parse_url
@@ -15,13 +26,13 @@ from storage.errors import StoreInUse, StoreUnavailable
 class Lock:
     """Held until closed, or until its process is gone."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
+    def __init__(self, *descriptors: int) -> None:
+        self._descriptors = descriptors
 
     def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        for descriptor in reversed(self._descriptors):
+            os.close(descriptor)
+        self._descriptors = ()
 
     def __enter__(self) -> "Lock":
         return self
@@ -36,26 +47,100 @@ class Lock:
 
 
 def hold_lock(url: str) -> Lock:
-    """Take the lock of a database. StoreInUse where another process has it; StoreUnavailable
-    where the lock file cannot be written. Does not wait."""
-    database = database_file(parse_url(url))
+    """Take the locks of a database; a new one's file is there afterwards, empty. Does not wait.
+
+    StoreInUse where another process has them; StoreUnavailable where the files cannot be written.
+    """
+    named = database_file(parse_url(url))
+    database = Path(os.path.realpath(named))
+    beside = _lock_beside(database, named)
+    if _mixed_with_fcntl(beside):
+        return Lock(beside)
+    try:
+        return Lock(beside, _lock_itself(database, named))
+    except BaseException:
+        os.close(beside)
+        raise
+
+
+def _lock_beside(database: Path, named: Path) -> int:
+    """Take the lock file, and say in it who has it."""
     file = database.with_name(database.name + ".lock")
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StoreUnavailable(
-            f"{file}: {error.strerror}; create its folder, give this user write access to it, "
-            "or set [storage] url"
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.read(descriptor, 32).decode(errors="replace").strip()
-        os.close(descriptor)
-        raise StoreInUse(
-            f"another bough uses {database}{f' (pid {holder})' if holder else ''}; "
-            "stop it or set [storage] url"
-        ) from error
+    while True:
+        descriptor = _open(file)
+        if not _taken(descriptor):
+            holder = os.read(descriptor, 32).decode(errors="replace").strip()
+            os.close(descriptor)
+            raise _in_use(named, holder)
+        if _is_still(file, descriptor):
+            break
+        os.close(descriptor)  # removed in between: it keeps nobody out
     os.truncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())
-    return Lock(descriptor)
+    return descriptor
+
+
+def _lock_itself(database: Path, named: Path) -> int:
+    while True:
+        descriptor = _open(database)
+        if not _taken(descriptor):
+            holder = _holder(os.fstat(descriptor).st_ino)
+            os.close(descriptor)
+            raise _in_use(named, holder)
+        if _is_still(database, descriptor):
+            return descriptor
+        os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{file}: {error.strerror}; create its folder, give this user write access to the file "
+            "and its folder, or set [storage] url"
+        ) from error
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(file: Path, descriptor: int) -> bool:
+    """Whether the name leads to what was opened."""
+    try:
+        return os.path.samestat(file.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _mixed_with_fcntl(flocked: int) -> bool:
+    """Whether a flock keeps out fcntl's locks of the same process here."""
+    try:
+        fcntl.lockf(flocked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    fcntl.lockf(flocked, fcntl.LOCK_UN)
+    return False
+
+
+def _holder(inode: int) -> str:
+    """The process that holds a flock on a file; "" where the kernel does not say."""
+    with suppress(OSError):  # only Linux has the list
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            # 1: FLOCK  ADVISORY  WRITE 4711 08:01:131 0 EOF
+            match line.split():
+                case [_, "FLOCK", _, "WRITE", pid, place, *_] if place.endswith(f":{inode}"):
+                    return pid
+    return ""
+
+
+def _in_use(database: Path, holder: str) -> StoreInUse:
+    return StoreInUse(
+        f"another bough uses {database}{f' (pid {holder})' if holder else ''}; "
+        "stop it or set [storage] url"
+    )

@@ -89,6 +89,12 @@ class MemoryStore:
     def watch_outbox(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 
+    async def guard(self) -> None:
+        await asyncio.Event().wait()  # what is in memory is not lost before its process
+
+    async def rescue(self) -> str:
+        return ""
+
     async def close(self) -> None:
         self._closed = True
 

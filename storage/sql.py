@@ -2,17 +2,19 @@
 
 import asyncio
 import importlib
+import sqlite3
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from storage import dialect
-from storage.errors import StoreUnavailable
+from storage.errors import StoreLost, StoreUnavailable
 from storage.schema import HEAD
 from storage.sql_boxes import SqlInbox, SqlOutbox
 from storage.sql_delegations import SqlDelegations
@@ -24,8 +26,12 @@ from storage.sql_search import SqlSearch
 from storage.sql_tree import SqlTree
 from storage.sql_writer import Writer
 from storage.store import Transaction
+from storage.whereabouts import Whereabouts, refuse_new_beside_rescued
 
 T = TypeVar("T")
+
+LOOK_EVERY = 1.0
+"""Seconds between looks for the database's files, while nothing is written or read."""
 
 
 class SqlTransaction:
@@ -53,7 +59,11 @@ class SqlStore:
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
         self._outbox_grew = False  # touched by the writer's thread only
-        self._writer = Writer(connection, self._translate, self._tell_listeners)
+        self._whereabouts = Whereabouts(dialect.database_file(url))
+        self._lost = ""
+        """Why nothing is taken in or given out any more."""
+        self._alarm = asyncio.Event()
+        self._writer = Writer(connection, self._translate, self._tell_listeners, self._look)
         self._reader_engine = dialect.reader_engine(url)
         self._readers = ThreadPoolExecutor(dialect.READERS, thread_name_prefix="bough-reader")
         self._closed = False
@@ -69,9 +79,13 @@ class SqlStore:
         return cls(dialect.parse_url(url), connection, clock)
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
+        if self._lost:
+            raise StoreLost(self._lost)
         return await self._writer.run(partial(self._write, work))
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
+        if self._lost:
+            raise StoreLost(self._lost)
         if self._closed:
             raise StoreUnavailable("the store is closed")
         loop = asyncio.get_running_loop()
@@ -79,6 +93,26 @@ class SqlStore:
 
     def watch_outbox(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
+
+    async def guard(self) -> None:
+        while not self._lost:
+            await asyncio.to_thread(self._look)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_EVERY):
+                    await self._alarm.wait()
+        raise StoreLost(self._lost)
+
+    async def rescue(self) -> str:
+        said = ""
+
+        def save(connection: Connection) -> None:
+            nonlocal said
+            driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+            said = self._whereabouts.rescue(driver)
+
+        moved = await asyncio.to_thread(self._whereabouts.moved)
+        await self._writer.close(save if moved else None)
+        return said
 
     async def close(self) -> None:
         """Finish what was begun and let go of the database. Closing again does nothing."""
@@ -88,6 +122,8 @@ class SqlStore:
         self._reader_engine.dispose()
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
+        if self._lost:
+            raise StoreLost(self._lost)
         transaction = SqlTransaction(self._connection, self._clock())
         result = work(transaction)
         self._outbox_grew |= transaction.outbox.grew
@@ -102,21 +138,38 @@ class SqlStore:
     def _read(self, work: Callable[[Transaction], T]) -> T:
         try:
             with self._reader_engine.begin() as connection:
-                return work(SqlTransaction(connection, self._clock()))
+                result = work(SqlTransaction(connection, self._clock()))
         except DBAPIError as error:
-            raise dialect.store_error(error, self._url) from error
+            raise self._translate(error) from error
+        # A connection that was made just now may have opened another file by the same name.
+        if (lost := self._look()) is not None:
+            raise lost
+        return result
 
     def _translate(self, error: BaseException) -> BaseException:
         if not isinstance(error, DBAPIError):
             return error
-        translated = dialect.store_error(error, self._url)
+        translated: BaseException = self._look() or dialect.store_error(error, self._url)
+        if isinstance(translated, StoreLost):
+            self._lose(str(translated))
         translated.__cause__ = error
         return translated
+
+    def _look(self) -> StoreLost | None:
+        """Whether the database is where it was; in any thread."""
+        if not self._lost and (moved := self._whereabouts.moved()):
+            self._lose(moved)
+        return StoreLost(self._lost) if self._lost else None
+
+    def _lose(self, why: str) -> None:
+        self._lost = self._lost or why
+        self._loop.call_soon_threadsafe(self._alarm.set)
 
 
 def _connect(url: str) -> Connection:
     """The writer's connection to a database that is up to date."""
     parsed = dialect.parse_url(url)
+    refuse_new_beside_rescued(dialect.database_file(parsed))
     engine = dialect.writer_engine(parsed)
     try:
         if _version(engine) != HEAD:

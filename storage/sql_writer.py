@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from storage.errors import StoreUnavailable
+from storage.errors import StoreLost, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -37,7 +37,8 @@ class Writer:
     """Belongs to the event loop it was made in. It closes the connection when it is closed.
 
     `translate` makes errors of the database into errors of the store. `after_commit` is called in
-    the writer's thread after every group.
+    the writer's thread after every group. `vouch`, before it, says why what was committed is not
+    kept in spite of that.
     """
 
     def __init__(
@@ -45,13 +46,16 @@ class Writer:
         connection: Connection,
         translate: Callable[[BaseException], BaseException],
         after_commit: Callable[[], None],
+        vouch: Callable[[], StoreUnavailable | None],
     ) -> None:
         self._connection = connection
         self._translate = translate
         self._after_commit = after_commit
+        self._vouch = vouch
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._closed = False
+        self._last: Callable[[Connection], None] | None = None
         # A daemon: an interpreter that ends without close() must not hang, and a commit that is
         # cut off there was promised to nobody.
         self._thread = Thread(target=self._write, name="bough-writer", daemon=True)
@@ -65,10 +69,12 @@ class Writer:
         self._jobs.put(job)
         return await job.future
 
-    async def close(self) -> None:
-        """Finish what is queued and take no more."""
+    async def close(self, last: Callable[[Connection], None] | None = None) -> None:
+        """Finish what is queued and take no more. `last` gets the connection in the writer's
+        thread, outside of any transaction, before it is closed."""
         if not self._closed:
             self._closed = True
+            self._last = last
             self._jobs.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -76,8 +82,13 @@ class Writer:
         with self._connection:
             while group := self._next_group():
                 self._commit(group)
+                if (lost := self._vouch()) is not None:
+                    for job in group:
+                        job.error = job.error or lost
                 self._after_commit()
                 self._loop.call_soon_threadsafe(_settle, group)
+            if self._last is not None:
+                self._last(self._connection)
 
     def _next_group(self) -> list[_Job[Any]]:
         """Wait for a job and take what else is there; empty after the last one."""
@@ -146,7 +157,11 @@ class Writer:
 def _settle(group: list[_Job[Any]]) -> None:
     for job in group:
         if job.future.cancelled():
-            if job.error is not None:
+            if isinstance(job.error, StoreLost):
+                continue  # every other call is told that too
+            if isinstance(job.error, StoreUnavailable):
+                log.warning("a job failed after its caller was cancelled: %s", job.error)
+            elif job.error is not None:
                 log.warning("a job failed after its caller was cancelled", exc_info=job.error)
         elif job.error is not None:
             job.future.set_exception(job.error)

@@ -297,4 +297,14 @@ class Store(Protocol):
         something into the outbox, whether or not the caller still waits."""
         ...
 
+    async def guard(self) -> None:
+        """Wait until the database is lost, and raise StoreLost: it is damaged, or is not any more
+        what its name leads to. From then on `run` and `read` do nothing but raise that too."""
+        ...
+
+    async def rescue(self) -> str:
+        """After StoreLost: close, and save what is still open where it can be. What came of it and
+        what to do, for people; "" where there was nothing to save."""
+        ...
+
     async def close(self) -> None: ...

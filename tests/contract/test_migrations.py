@@ -1,7 +1,11 @@
 """A database of an earlier version is brought up to date with everything in it."""
 
 import json
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from alembic.config import Config
 from storage.dialect import parse_url, writer_engine
 from storage.sql import SqlStore
 from tests.contract.stores import url_of
+from tests.gateway_process import ROOT
 
 BODIES = {
     "said": {"role": "user", "content": "a question"},
@@ -71,3 +76,43 @@ async def test_entries_stay_append_only(old: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             connection.execute(statement)
     connection.close()
+
+
+DIES = """
+import os, signal, sys
+from sqlalchemy import Engine, event
+from storage.migrate import upgrade
+
+left = int(sys.argv[2])
+
+@event.listens_for(Engine, "before_cursor_execute")
+def count(*_):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+upgrade(sys.argv[1])
+"""
+
+
+@pytest.mark.crash
+async def test_a_process_killed_in_a_migration_leaves_the_database_as_it_was(old: Path) -> None:
+    def content() -> list[str]:
+        connection = sqlite3.connect(old)
+        lines = list(connection.iterdump())
+        connection.close()
+        return lines
+
+    before = content()
+    for statements in (2, 9, 17, 24):
+        died = subprocess.run(
+            [sys.executable, "-c", DIES, url_of(old), str(statements)],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL
+        assert content() == before
+    store = await SqlStore.open(url_of(old))
+    assert len(await store.read(lambda tx: tx.tree.strands(1))) == 2
+    await store.close()

@@ -58,6 +58,18 @@ async def test_after_a_long_outage_there_are_fresh_buttons(running: Scene) -> No
     await decided(running, "It is there", "Ben", copies=4)
 
 
+async def test_a_clock_that_was_set_back_meanwhile_makes_the_buttons_fresh(
+    running: Scene,
+) -> None:
+    await asked(running)
+    await running.gateway.kill()
+    running.database.age(-86_400)
+    await running.gateway.start()
+    await running.telegram.has(2, BEN)
+    running.telegram.press(await running.telegram.question(BEN), "It is there", BEN)
+    await decided(running, "It is there", "Ben", copies=4)
+
+
 async def test_a_question_that_expired_while_the_bot_was_down_is_closed_at_the_start(
     running: Scene,
 ) -> None:

@@ -84,6 +84,18 @@ async def test_a_code_expires(database: str) -> None:
         assert await bound(store, "3") is None
 
 
+async def test_a_clock_that_is_set_back_makes_no_code_last_longer(database: str) -> None:
+    clock = Clock()
+    clock.now = 1_000_000.0
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store) as g:
+        await talk(g, "my plan", chat="2", user="2")
+        code = await code_of(g, chat="2", user="2")
+        clock.now -= 86_400
+        assert WRONG in (await command(g, f"/attach {code}", chat="3", user="3")).text
+        assert await bound(store, "3") is None
+
+
 async def test_whoever_guesses_is_refused_for_a_while(database: str) -> None:
     clock = Clock()
     store = await SqlStore.open(database, clock)

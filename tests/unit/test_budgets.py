@@ -289,3 +289,25 @@ def test_budgets_come_from_the_environment_too(tmp_path: Path) -> None:
     path = tmp_path / "bough.toml"
     path.write_text("", encoding="utf-8")
     assert load(path, {"BOUGH_BUDGETS__PERSON_DAY": "0.5"}).budgets.person_day == 0.5
+
+
+async def test_a_clock_that_went_a_day_ahead_and_back_gives_no_second_budget() -> None:
+    bank = Bank(day=3.0)
+    for _ in range(2):
+        await bank.call()
+    bank.clock.now += 86_400
+    await bank.call()
+    bank.clock.now -= 86_400
+    # What was booked for tomorrow counts today too: better too little than too much.
+    await bank.refusal()
+
+
+async def test_a_clock_that_was_put_right_shows_what_was_spent_today() -> None:
+    bank = Bank(day=3.0)
+    for _ in range(3):
+        await bank.call()
+    bank.clock.now += 86_400
+    free = request(spec=FREE)
+    await bank.model.complete(free)
+    bank.clock.now -= 86_400
+    assert "$3.00 of $3.00 spent" in await bank.refusal()

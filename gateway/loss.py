@@ -1,0 +1,56 @@
+"""The end of a gateway whose database is lost: the owners hear of it, and then the operator.
+
+Nothing can be put into the outbox any more, so this goes out past it, once, and nobody waits long.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+
+from adapters.base import Adapter, AdapterError, Post
+from adapters.events import Conversation
+from agent.markup import escape
+from storage.errors import StoreLost
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 10.0
+"""Seconds for telling everybody."""
+
+
+def loss_in(group: BaseExceptionGroup[BaseException]) -> StoreLost | None:
+    """The first loss among what has failed."""
+    for error in group.exceptions:
+        if isinstance(error, StoreLost):
+            return error
+        if isinstance(error, BaseExceptionGroup) and (found := loss_in(error)) is not None:
+            return found
+    return None
+
+
+async def tell_owners(text: str, owners: Iterable[str], serving: Mapping[str, Adapter]) -> None:
+    """Best effort: who cannot be reached is in the log."""
+    told = [
+        _tell(adapter, identity, text)
+        for identity in owners
+        for platform, _, person in [identity.partition(":")]
+        if (adapter := serving.get(platform)) is not None and person != "*"
+    ]
+    try:
+        async with asyncio.timeout(PATIENCE):
+            for fault in await asyncio.gather(*told, return_exceptions=True):
+                if fault is not None:
+                    log.warning("an owner could not be told", exc_info=fault)
+    except TimeoutError:
+        log.warning("not every owner could be told within %g s", PATIENCE)
+
+
+async def _tell(adapter: Adapter, identity: str, text: str) -> None:
+    platform, _, person = identity.partition(":")
+    # Telegram's private chats are called as the person is; Discord's have to be opened.
+    private = Conversation(platform, f"user:{person}" if platform == "discord" else person)
+    try:
+        for body in adapter.render(f"🛑 {escape(text)}"):
+            await adapter.deliver(Post(private, body))
+    except AdapterError as error:
+        log.warning("%s could not be told: %s", identity, error)

@@ -1,0 +1,110 @@
+"""Whether an open SQLite database is still what its name leads to; and saving it where not.
+
+A file that is deleted or replaced stays with whoever has it open, and everything written to it is
+gone when they close it. The same holds for the WAL beside it: without it, or with another, the
+next process to open the database sees an old one, or ruins it.
+"""
+
+import glob
+import os
+import sqlite3
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from storage.errors import StoreUnavailable
+
+
+class Whereabouts:
+    """Of a database that is open now, by whoever makes this. `moved` may be asked in any thread."""
+
+    def __init__(self, database: Path) -> None:
+        self.named = database.absolute()
+        self._file = Path(os.path.realpath(database))
+        """Where SQLite has its WAL: beside what symbolic links lead to."""
+        paths = (self.named, self._beside("-wal"), self._beside("-shm"))
+        self._opened = {path: path.stat() for path in paths if path.exists()}
+
+    def moved(self) -> str:
+        """What happened to which file, for people; "" where nothing did."""
+        for path, opened in self._opened.items():
+            try:
+                there = path.stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return f"{path} was deleted while it was in use"
+            except OSError:
+                continue  # a folder that cannot be read for now says nothing of the file
+            if not os.path.samestat(there, opened):
+                return f"{path} was replaced by another file while it was in use"
+        return ""
+
+    def rescue(self, connection: sqlite3.Connection) -> str:
+        """Copy what is still open; what became of that and what to do, for people. Blocks.
+
+        Our WAL is put aside where the database is not there any more: SQLite would take it for the
+        WAL of whatever is put in its place.
+        """
+        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        faults = []
+        for folder in (self._file.parent, Path(tempfile.gettempdir())):
+            copy = folder / f"{self._file.name}.rescued-{stamp}"
+            try:
+                _copy(connection, copy)
+            except (OSError, sqlite3.Error) as error:
+                faults.append(f"{copy}: {error}")
+                continue
+            self._put_wal_aside(stamp)
+            return (
+                f"Everything up to now is in {copy}. To go on with that, put it in the place of "
+                f"{self.named}, where there must be no -wal and -shm beside it, and start again."
+            )
+        self._put_wal_aside(stamp)
+        return f"No copy could be made of what was still open ({'; '.join(faults)}): use a backup."
+
+    def _beside(self, suffix: str) -> Path:
+        return self._file.with_name(self._file.name + suffix)
+
+    def _put_wal_aside(self, stamp: str) -> None:
+        if self._is_ours(self.named):
+            return  # SQLite writes it back into the database when it closes it
+        for path in (self._beside("-wal"), self._beside("-shm")):
+            if self._is_ours(path):
+                with suppress(OSError):  # gone in this moment, or the folder is not ours any more
+                    path.rename(f"{path}.old-{stamp}")
+
+    def _is_ours(self, path: Path) -> bool:
+        opened = self._opened.get(path)
+        try:
+            return opened is not None and os.path.samestat(path.stat(), opened)
+        except OSError:
+            return False
+
+
+def refuse_new_beside_rescued(database: Path) -> None:
+    """StoreUnavailable where the database is to be made anew though one was saved beside it:
+    whatever starts the gateway again must not let it go on with nothing."""
+    file = Path(os.path.realpath(database))
+    try:
+        if file.stat().st_size:
+            return
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return  # opening it will say why
+    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
+    if copies:
+        raise StoreUnavailable(
+            f"{database} is gone, and {copies[-1]} was saved of it: put that in its place, or move "
+            "it elsewhere to begin with an empty database"
+        )
+
+
+def _copy(source: sqlite3.Connection, file: Path) -> None:
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with closing(sqlite3.connect(file)) as target:
+            source.backup(target)
+    except BaseException:
+        file.unlink(missing_ok=True)
+        raise
