@@ -8,8 +8,8 @@ from agent.journal import Alongside, Journal
 from agent.loop import Agent, Loop, Result
 from agent.model import Model, Reply, ToolCall
 from agent.tail import tool_message
-from storage.delegations import Delegation
-from storage.entries import (
+from storage.records.delegations import Delegation
+from storage.records.entries import (
     Draft,
     Entry,
     Json,
@@ -20,7 +20,7 @@ from storage.entries import (
     Usage,
     message,
 )
-from storage.ledger import LedgerLine
+from storage.records.ledger import LedgerLine
 from storage.store import Store, Transaction
 
 

@@ -13,8 +13,8 @@ from itertools import accumulate
 from agent.measure import BYTES_PER_TOKEN, size
 from agent.report import as_text
 from agent.tail import calls_of
-from storage.entries import Entry, Kind
-from storage.tree import from_first_kept
+from storage.records.entries import Entry, Kind
+from storage.tree.paths import from_first_kept
 
 DEFAULT_WINDOW = 128_000
 """Tokens that a model is taken to have room for where its window is not configured."""

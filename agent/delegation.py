@@ -45,7 +45,7 @@ from agent.table import DEFAULT, Action, ActionKind, BranchTable, EscalationTier
 from agent.table_form import REPORTS
 from agent.template import render
 from agent.verdict import Judgement, Verdict, feedback, verdict_json
-from storage.entries import Usage
+from storage.records.entries import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from agent.handoff import Hydrated
 from agent.overseer import HumanRequest, Resolution
 from agent.table import BranchTable
 from agent.verdict import Verdict
-from storage.entries import Draft, Entry, Json, Kind, record
-from storage.questions import Choice
+from storage.records.entries import Draft, Entry, Json, Kind, record
+from storage.records.questions import Choice
 
 
 @dataclass(frozen=True, slots=True)

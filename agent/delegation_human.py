@@ -14,7 +14,7 @@ from agent.table import (
     report_branches,
 )
 from agent.template import render
-from storage.questions import Choice
+from storage.records.questions import Choice
 
 RETRY = Choice("retry", "Try again")
 STOP = Choice("stop", "Stop", "danger")

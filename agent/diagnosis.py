@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.activity import Activity
 from agent.delegation import State
 from agent.model import ModelSpec
-from storage.delegations import Delegation
+from storage.records.delegations import Delegation
 
 log = logging.getLogger(__name__)
 

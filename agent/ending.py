@@ -7,9 +7,9 @@ from agent.delegation import State, advance, fold
 from agent.delegation_events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.result import finished_result
 from agent.transcript import files_touched
-from storage.delegations import Delegation
-from storage.entries import Json, Usage
-from storage.questions import QuestionState
+from storage.records.delegations import Delegation
+from storage.records.entries import Json, Usage
+from storage.records.questions import QuestionState
 from storage.store import Transaction
 
 FINAL = frozenset({"completed", "failed", "interrupted", "timeout", "rejected"})

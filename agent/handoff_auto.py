@@ -10,7 +10,7 @@ from agent.handoff_text import TERMINAL
 from agent.tail import calls_of
 from agent.template import cut, cut_head
 from agent.tools.registry import parse_arguments
-from storage.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 5
 MAX_COMMANDS = 5

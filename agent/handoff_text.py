@@ -7,7 +7,7 @@ import json
 
 from agent.fence import UNTRUSTED, fence
 from agent.handoff import HandedCommand, Hydrated, HydratedFile, Probe
-from storage.entries import Json, message
+from storage.records.entries import Json, message
 
 TERMINAL = "terminal"
 """The tool whose calls the handed commands look like."""

@@ -14,9 +14,9 @@ from agent.delegation_events import (
 )
 from agent.journal import Journal
 from agent.prompts import human_question
-from storage.delegations import Delegation
-from storage.entries import Draft
-from storage.questions import Question, QuestionDraft, QuestionState
+from storage.records.delegations import Delegation
+from storage.records.entries import Draft
+from storage.records.questions import Question, QuestionDraft, QuestionState
 from storage.store import Transaction
 
 

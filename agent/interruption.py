@@ -10,9 +10,9 @@ from agent.delegation_events import events_of
 from agent.ending import FINAL, awaited, interrupt, stored_result, unfinished_below
 from agent.result import launched_result, to_text, waiting_result
 from agent.tools.registry import Done, Outcome, Waiting
-from storage.delegations import Delegation
-from storage.entries import Json
-from storage.questions import Question, QuestionState
+from storage.records.delegations import Delegation
+from storage.records.entries import Json
+from storage.records.questions import Question, QuestionState
 from storage.store import Transaction
 
 

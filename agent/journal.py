@@ -6,7 +6,7 @@ A journal belongs to one epoch. When another turn claims the session, appending 
 import asyncio
 from collections.abc import Callable
 
-from storage.entries import Draft, Entry
+from storage.records.entries import Draft, Entry
 from storage.store import Store, Transaction
 
 Alongside = Callable[[Transaction, Entry], None]

@@ -24,7 +24,7 @@ from agent.metering import count as token_count
 from agent.metering import dollars, estimated_input, estimated_output, readable_usage
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
 from agent.retry import read_retry_after
-from storage.entries import Json, Usage
+from storage.records.entries import Json, Usage
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a provider."""

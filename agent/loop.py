@@ -46,7 +46,7 @@ from agent.tools.registry import (
     schemas,
 )
 from storage.context import context
-from storage.entries import Draft, Entry, Json, Kind, Usage, message, record
+from storage.records.entries import Draft, Entry, Json, Kind, Usage, message, record
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Any
 from agent.measure import BYTES_PER_TOKEN, size
 from agent.model import Reply, Request, price
 from agent.plain import quote
-from storage.entries import Json, Usage
+from storage.records.entries import Json, Usage
 
 log = logging.getLogger(__name__)
 

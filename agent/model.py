@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from storage.entries import Json, Usage
+from storage.records.entries import Json, Usage
 
 
 @dataclass(frozen=True, slots=True)

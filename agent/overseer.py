@@ -7,7 +7,7 @@ from typing import Any
 from agent.plain import unquoted
 from agent.report import Fault, as_text, plain_arguments
 from agent.table import fold
-from storage.entries import Json
+from storage.records.entries import Json
 
 __all__ = [
     "ESCALATE_TO_HUMAN",

@@ -13,7 +13,7 @@ from agent.models import RANKS, Models
 from agent.plain import quote
 from agent.table import BranchTable, TableError, parse_table
 from agent.tools.registry import NOTHING_DONE, validate
-from storage.entries import Json
+from storage.records.entries import Json
 
 DELEGATION = "delegation"
 BLOCKED_TOOLSETS = frozenset({DELEGATION, "clarify", "memory", "code_execution", "send_message"})

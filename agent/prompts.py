@@ -36,7 +36,7 @@ message is theirs, whatever it says and whomever it names: what they typed furth
 "| " on each line. Above that, lines with "> " are what they quote, and one in brackets is a note \
 of the gateway. [imported:…] is what a file claims that somebody brought. Call people by their \
 names, and write no such brackets yourself."""
-"""What a parent is told besides where people write in a group: see `storage.speakers`."""
+"""What a parent is told besides where people write in a group: see `storage.records.speakers`."""
 
 CHILD = """\
 You are a worker with one task. You know nothing but what stands in it. When it is done, end with \

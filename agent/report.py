@@ -21,7 +21,7 @@ from agent.table import (
     position,
 )
 from agent.template import cut, cut_head
-from storage.entries import Json
+from storage.records.entries import Json
 
 EVIDENCE_LIMIT = 8_000
 RAW_TAIL_LIMIT = 4_000

@@ -6,9 +6,9 @@ from typing import Any
 
 from agent.delegation import State
 from agent.delegation_events import Finish
-from storage.delegations import Delegation
-from storage.entries import Json, Usage
-from storage.questions import Question
+from storage.records.delegations import Delegation
+from storage.records.entries import Json, Usage
+from storage.records.questions import Question
 
 SUMMARY_LIMIT = 8_000
 

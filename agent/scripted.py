@@ -67,7 +67,7 @@ from pydantic import (
 
 from agent.metering import MOST_TOKENS
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
-from storage.entries import Json, Usage, message
+from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4
 

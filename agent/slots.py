@@ -4,8 +4,8 @@ import asyncio
 from weakref import WeakValueDictionary
 
 from agent.tail import calls_of
-from storage.delegations import Delegation
-from storage.entries import Entry, Kind
+from storage.records.delegations import Delegation
+from storage.records.entries import Entry, Kind
 from storage.store import Transaction
 
 _TURN = 64

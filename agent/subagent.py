@@ -50,10 +50,10 @@ from agent.tools.registry import Tools
 from agent.transcript import tool_calls_text, worker_paths
 from agent.verdict import judge
 from agent.worker import REPORT_OUTCOME, run_worker
-from storage.boxes import Arrival
-from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Json, SessionDraft, SessionKind
-from storage.questions import Question
+from storage.records.delegations import Delegation, DelegationDraft
+from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival
+from storage.records.questions import Question
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from agent.plain import quote
 from agent.summary_files import FileList, with_files, without_files
 from agent.summary_parts import blocks_of, parts_of
 from agent.template import cut as cut_text
-from storage.entries import Draft, Entry, Json, Kind, Usage, message
+from storage.records.entries import Draft, Entry, Json, Kind, Usage, message
 
 COMPACTION_WORDS = 1_000
 BRANCH_WORDS = 500

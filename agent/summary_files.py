@@ -10,7 +10,7 @@ from agent.measure import size
 from agent.report import as_text
 from agent.transcript import TOUCHES, file_touched, finished_calls
 from agent.workspace import shown
-from storage.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 1_000
 """Files that are kept, the last touched ones."""

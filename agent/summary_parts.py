@@ -9,8 +9,8 @@ from agent.measure import pieces, size
 from agent.report import as_text
 from agent.tail import calls_of
 from agent.template import cut
-from storage.entries import Entry, Kind
-from storage.speakers import name_taken_off, speaker_of
+from storage.records.entries import Entry, Kind
+from storage.records.speakers import name_taken_off, speaker_of
 
 TOOL_LIMIT = 2_000
 """Characters of a call's arguments and of its result; a cut is said."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.template import FIELDS, render
-from storage.entries import Json
+from storage.records.entries import Json
 
 SINGLE_BRANCH = "match"
 """The name of a condition's only branch where the table gives it none."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.model import ToolCall
-from storage.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from agent.handoff import normalized
 from agent.model import ToolCall
 from agent.tail import calls_of
 from agent.tools.registry import parse_arguments
-from storage.entries import Entry, Kind
+from storage.records.entries import Entry, Kind
 from storage.store import Transaction
 
 Path = tuple[Entry, ...]

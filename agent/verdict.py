@@ -20,7 +20,7 @@ from agent.plain import Pairs, plain, quote
 from agent.report import as_text
 from agent.template import cut
 from agent.tools.registry import function_schema
-from storage.entries import Json, Usage, message
+from storage.records.entries import Json, Usage, message
 
 DEFAULT_WINDOW = 32_000
 """Tokens a judge can take where its context window is not configured."""

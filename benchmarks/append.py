@@ -12,8 +12,8 @@ from statistics import median
 
 from benchmarks.figures import Figure
 from benchmarks.processes import scratch
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, message
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
+from storage.sql.store import SqlStore
 from storage.store import Store
 
 ROUNDS = 5

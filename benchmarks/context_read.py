@@ -12,9 +12,9 @@ from statistics import median
 from benchmarks.figures import Figure
 from benchmarks.fill import fill
 from benchmarks.processes import scratch
-from storage.entries import Entry
-from storage.schema import entries
-from storage.sql import SqlStore
+from storage.records.entries import Entry
+from storage.sql.schema import entries
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 
 LONG = 100_000

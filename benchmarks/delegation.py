@@ -25,8 +25,8 @@ from benchmarks.processes import scratch
 from benchmarks.simulation import Scene, SimulatedModel, assumptions, scene
 from benchmarks.site_agents import CRITERIA, TABLE, SiteAgents
 from benchmarks.sites import Kind, Site, sites
-from storage.entries import Json, Usage
-from storage.ledger import Spending
+from storage.records.entries import Json, Usage
+from storage.records.ledger import Spending
 from storage.store import Transaction
 
 BAR_SHARE = 0.10

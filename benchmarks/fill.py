@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, message
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 
 AT_ONCE = 1_000

@@ -8,7 +8,7 @@ from benchmarks.figures import Figure
 from benchmarks.fill import fill
 from benchmarks.processes import scratch
 from benchmarks.wire import Telegram, alternate, bough, config
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 
 BEHIND = 1_000

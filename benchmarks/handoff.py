@@ -47,7 +47,7 @@ from benchmarks.simulation import (
     scene,
     shown_text,
 )
-from storage.entries import Entry, Json, Usage
+from storage.records.entries import Entry, Json, Usage
 from storage.store import Transaction
 
 BAR_CALLS = 0.50

@@ -8,10 +8,10 @@ import time
 from benchmarks.figures import Figure
 from benchmarks.fill import ANSWER, QUESTION
 from benchmarks.processes import scratch
-from storage.entries import Json
-from storage.interchange import gather, read_session, take_in
-from storage.interchange_write import write_session
-from storage.sql import SqlStore
+from storage.interchange.api import gather, read_session, take_in
+from storage.interchange.pi_write import write_session
+from storage.records.entries import Json
+from storage.sql.store import SqlStore
 
 ENTRIES = 100_000
 BAR_IMPORT = 8_000

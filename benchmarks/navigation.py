@@ -15,9 +15,9 @@ from gateway.desk import Asked
 from gateway.signposts import PERSONS, SAID, last_of, where
 from gateway.tree_lines import Filter
 from gateway.tree_view import drawn_tree
-from storage.boxes import InboxRow, InboxState
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, message
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
+from storage.records.inbox_outbox import InboxRow, InboxState
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 
 MESSAGES = 10_000

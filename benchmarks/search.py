@@ -21,10 +21,10 @@ from statistics import median
 from benchmarks.figures import Figure
 from benchmarks.processes import scratch
 from gateway.follower import AT_ONCE, follow
-from storage.entries import Draft, Entry, Json, Kind, SessionDraft, SessionKind, message
-from storage.jsontext import dumps
-from storage.migrate import upgrade
-from storage.sql import SqlStore
+from storage.json_text import dumps
+from storage.records.entries import Draft, Entry, Json, Kind, SessionDraft, SessionKind, message
+from storage.sql.migrate import upgrade
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 
 ENTRIES = 1_000_000

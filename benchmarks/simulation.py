@@ -26,7 +26,7 @@ from benchmarks.processes import PATIENCE
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.running import App
-from storage.entries import Json, Usage, message
+from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4
 PRICES: Mapping[str, tuple[float, float]] = {

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from agent.model import Request
 from benchmarks.simulation import PARENT_TOOL, Call, Move, calls_made, offered, shown_text
 from benchmarks.sites import ARCHIVE, BUTTON, HANDLER, MOVED, RENAMED, SETTINGS, Site
-from storage.entries import Json
+from storage.records.entries import Json
 
 THOUGHT = 800
 ACCOUNT = 1_600

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.config import AccessConfig, EscalationConfig
-from storage.questions import Question
+from storage.records.questions import Question
 
 LOCAL = "terminal:local"
 """Whoever sits at the terminal that runs the bot. They own it anyway."""

@@ -16,11 +16,11 @@ from gateway.limits import no_room_below
 from gateway.menus import Item
 from gateway.signposts import find_entry, last_of, words
 from gateway.turn import Turn
-from storage.boxes import Arrival
-from storage.entries import Entry, Json, Kind
 from storage.outline import spoken
+from storage.records.entries import Entry, Json, Kind
+from storage.records.inbox_outbox import Arrival
 from storage.store import Transaction
-from storage.tree import is_on, newest_tip
+from storage.tree.paths import is_on, newest_tip
 
 SIBLING = "sibling"
 READ = "read"

@@ -63,7 +63,7 @@ async def bootstrap(
     StoreUnavailable where the database cannot be used.
     """
     if store is None:
-        from storage.sql import SqlStore
+        from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
     by_platform = {

@@ -1,9 +1,9 @@
 """Results for a branch that the conversation has left: they are appended there, aside."""
 
 from agent.journal import Journal
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Transaction
-from storage.tree import is_on, newest_tip
+from storage.tree.paths import is_on, newest_tip
 
 
 def on_its_branch(tx: Transaction, journal: Journal, call: int) -> Journal:

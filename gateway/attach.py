@@ -14,7 +14,7 @@ from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import arrive, confirm, leave
 from gateway.titles import quoted_name
 from gateway.visibility import sees
-from storage.entries import Json
+from storage.records.entries import Json
 from storage.store import Transaction
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"

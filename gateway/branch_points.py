@@ -9,10 +9,10 @@ from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item
 from gateway.signposts import SAID, button, first_words, mark, number_of, spot, turning
-from storage.entries import Entry, Strand, Stretch
 from storage.outline import Fork, Sizes, forks
+from storage.records.entries import Entry, Strand, Stretch
 from storage.store import Transaction
-from storage.tree import is_on
+from storage.tree.paths import is_on
 
 PER_PAGE = 8
 """Branches."""

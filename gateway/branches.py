@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from gateway.signposts import SAID
-from storage.entries import Entry, Strand
 from storage.outline import SILENT
+from storage.records.entries import Entry, Strand
 from storage.store import Transaction
-from storage.tree import fork_point, is_on, sort_of
+from storage.tree.paths import fork_point, is_on, sort_of
 
 
 def said_strands(tx: Transaction, session: int) -> list[Strand]:

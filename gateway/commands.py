@@ -31,8 +31,8 @@ from gateway.retry import RETRYING
 from gateway.signposts import ANOTHER_SESSION, is_elsewhere
 from gateway.tree_view import TREE
 from gateway.usage import conversation_usage, whole_usage
-from storage.entries import LeafMove
 from storage.errors import LeafMoved
+from storage.records.entries import LeafMove
 from storage.store import Transaction
 
 COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)

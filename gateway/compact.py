@@ -12,8 +12,8 @@ from gateway.compacting import Compacting
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
 from gateway.turn import Turn
-from storage.boxes import Arrival
-from storage.entries import Entry
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import Arrival
 from storage.store import Transaction
 
 COMPACT = "compact"

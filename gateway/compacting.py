@@ -12,7 +12,7 @@ from agent.off_loop import off_loop
 from agent.summary import compaction_draft, summarise
 from gateway.booked import Booked
 from gateway.config import SessionConfig
-from storage.entries import Entry
+from storage.records.entries import Entry
 
 log = logging.getLogger(__name__)
 

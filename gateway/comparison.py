@@ -9,9 +9,9 @@ from agent.summary_files import FileList
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
 from gateway.signposts import button, find_entry, mark, one_line, spot, words
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Transaction
-from storage.tree import TALK, common, sort_of
+from storage.tree.paths import TALK, common, sort_of
 
 USAGE = "/diff takes two numbers or labels, or one for where you are: `/diff #12 #30`."
 PER_PAGE = 6

@@ -7,8 +7,8 @@ act as often as they are pressed.
 from collections.abc import Mapping, Sequence
 
 from agent.activity import Activity
-from storage.delegations import Delegation
-from storage.questions import Choice, QuestionDraft
+from storage.records.delegations import Delegation
+from storage.records.questions import Choice, QuestionDraft
 
 KIND = "control"
 VALID_FOR = 3600.0

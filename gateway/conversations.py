@@ -10,7 +10,7 @@ from gateway.menus import Item
 from gateway.opening import leave
 from gateway.titles import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from gateway.visibility import viewers
-from storage.entries import Overview, SessionDraft, SessionKind
+from storage.records.entries import Overview, SessionDraft, SessionKind
 from storage.store import Transaction
 
 ON_A_PAGE = 8

@@ -20,7 +20,7 @@ from agent.tools.registry import Call, Tool, Tools, toolbox
 from agent.tools.think import ThinkTool
 from agent.workspace import FileState, Workspace, resolve_template
 from gateway.config import Config
-from storage.delegations import Delegation
+from storage.records.delegations import Delegation
 from storage.store import Store
 
 FILE = "file"

@@ -4,8 +4,8 @@ belongs into one transaction, with no turn of the session running."""
 from gateway.questions import Questions
 from gateway.settle import path_tail, settle_late, settle_running, settle_waiting
 from gateway.turn import RESULTS
-from storage.boxes import InboxRow
-from storage.entries import Draft, Entry, Kind, record
+from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.inbox_outbox import InboxRow
 from storage.store import Transaction
 
 

@@ -15,8 +15,8 @@ from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailabl
 from adapters.events import clean
 from gateway.faults import Faults
 from gateway.parcels import outgoing
-from storage.boxes import OutboxRow, StoredFile
 from storage.errors import StoreUnavailable
+from storage.records.inbox_outbox import OutboxRow, StoredFile
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from gateway.listing import money
-from storage.entries import Kind, Usage
-from storage.sql import SqlStore
+from storage.records.entries import Kind, Usage
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 
 PATIENCE = 60.0

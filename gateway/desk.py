@@ -13,8 +13,8 @@ from gateway.menus import Item, Menus, distinct
 from gateway.parcels import Composer
 from gateway.questions import Questions
 from gateway.turns import Turns
-from storage.boxes import InboxRow, Parcel, StoredFile
-from storage.entries import Json, SessionDraft, SessionKind
+from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.inbox_outbox import InboxRow, Parcel, StoredFile
 from storage.store import Store, Transaction
 
 NOTHING_YET = "Nothing was said here yet."

@@ -18,9 +18,9 @@ from gateway.config import BudgetsConfig, Config, DelegationConfig, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.secrets import all_secrets
-from storage.entries import message
 from storage.errors import StoreUnavailable
-from storage.sql import SqlStore
+from storage.records.entries import message
+from storage.sql.store import SqlStore
 
 PATIENCE = 30.0
 """Seconds for each platform and each model."""

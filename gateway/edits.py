@@ -16,8 +16,8 @@ from gateway.commands import parse_command
 from gateway.desk import CarryOut, Desk
 from gateway.inbound import message_draft
 from gateway.limits import no_room_below
-from storage.boxes import Arrival, InboxRow
-from storage.entries import Entry, Json
+from storage.records.entries import Entry, Json
+from storage.records.inbox_outbox import Arrival, InboxRow
 from storage.store import Transaction
 
 OFFER = "You changed an older message (#{number}). Continue from there with the new text?"

@@ -12,12 +12,12 @@ from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import leave, way_back
 from gateway.secrets import all_secrets
 from gateway.titles import name_of, quoted_name, size_of
-from storage.boxes import StoredFile
 from storage.errors import InterchangeError
-from storage.interchange import gather, read_session, take_in
-from storage.interchange_read import Imported
-from storage.interchange_write import write_session
-from storage.redaction import redactor
+from storage.interchange.api import gather, read_session, take_in
+from storage.interchange.pi_read import Imported
+from storage.interchange.pi_write import write_session
+from storage.interchange.redaction import redactor
+from storage.records.inbox_outbox import StoredFile
 from storage.store import Transaction
 
 MEGABYTE = 1_000_000

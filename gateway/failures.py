@@ -17,9 +17,9 @@ from gateway.faults import Faults
 from gateway.inbound import message_draft
 from gateway.parcels import Composer
 from gateway.results import delegation_of
-from storage.boxes import Arrival, InboxRow, InboxState
-from storage.entries import Json
 from storage.errors import StoreUnavailable
+from storage.records.entries import Json
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
 from storage.store import Store, Transaction
 
 T = TypeVar("T")

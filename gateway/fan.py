@@ -22,10 +22,10 @@ from gateway.retry import answerable, begin, refusal
 from gateway.signposts import words
 from gateway.turn import Turn
 from gateway.turns import Turns
-from storage.boxes import Parcel
-from storage.entries import Draft, Entry, Kind, record
 from storage.errors import EpochLost
-from storage.ledger import LedgerLine
+from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.inbox_outbox import Parcel
+from storage.records.ledger import LedgerLine
 from storage.store import Transaction
 
 FAN = "fan"

@@ -13,10 +13,10 @@ from gateway.opening import Target
 from gateway.signposts import button, one_line
 from gateway.titles import name_of
 from gateway.visibility import viewers
-from storage.entries import Entry, Overview, Stretch
-from storage.search import excerpt, parse, text_of
+from storage.records.entries import Entry, Overview, Stretch
+from storage.search.query import excerpt, parse, text_of
 from storage.store import Transaction
-from storage.tree import fork_point, is_on
+from storage.tree.paths import fork_point, is_on
 
 ON_A_PAGE = 8
 ROOM = 1_700

@@ -9,9 +9,9 @@ from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import arrive, leave
 from gateway.signposts import PERSONS, find_label, label_name, to_rephrase, unquoted
 from gateway.titles import LONGEST_TITLE, cleaned, name_of
-from storage.entries import Entry, SessionDraft, SessionKind
+from storage.records.entries import Entry, SessionDraft, SessionKind
 from storage.store import Transaction
-from storage.tree import sort_of
+from storage.tree.paths import sort_of
 
 _NUMBERED = re.compile(r"(#?)([0-9]{1,9})(?:\s+(.*))?\Z", re.DOTALL)
 _QUOTED = re.compile(r'(["“„”].+?["“”])(?:\s+(.*))?\Z', re.DOTALL)

@@ -1,9 +1,9 @@
 """What came in, as entries of a session."""
 
 from adapters.events import display_name
-from storage.boxes import InboxRow
-from storage.entries import Draft, Entry, Kind, message
-from storage.speakers import spoken
+from storage.records.entries import Draft, Entry, Kind, message
+from storage.records.inbox_outbox import InboxRow
+from storage.records.speakers import spoken
 from storage.store import Transaction
 
 WORDLESS = "[a message without words]"

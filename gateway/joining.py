@@ -6,7 +6,7 @@ from gateway.access import Access
 from gateway.config import SessionConfig
 from gateway.inbound import author_of
 from gateway.turn import TALK, Turn
-from storage.boxes import InboxRow
+from storage.records.inbox_outbox import InboxRow
 
 
 @dataclass(frozen=True, slots=True)

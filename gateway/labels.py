@@ -19,9 +19,9 @@ from gateway.signposts import (
     turning,
     unquoted,
 )
-from storage.entries import Draft, Entry, Kind
+from storage.records.entries import Draft, Entry, Kind
 from storage.store import Transaction
-from storage.tree import TALK
+from storage.tree.paths import TALK
 
 NAME_LIMIT = 1_000
 """Characters."""

@@ -20,11 +20,11 @@ from gateway.limits import no_room_below
 from gateway.menus import Item
 from gateway.signposts import button
 from gateway.turn import Turn
-from storage.boxes import Arrival
-from storage.entries import Entry
 from storage.errors import LeafMoved
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import Arrival
 from storage.store import Transaction
-from storage.tree import common
+from storage.tree.paths import common
 
 SUMMARY = "summary"
 LEAVE = "leave"

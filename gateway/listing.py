@@ -7,8 +7,8 @@ from itertools import takewhile
 from agent.activity import Activity
 from agent.markup import bounded, escape
 from gateway.menus import Item
-from storage.delegations import Delegation
-from storage.entries import Entry, Kind, Usage
+from storage.records.delegations import Delegation
+from storage.records.entries import Entry, Kind, Usage
 from storage.store import Transaction
 
 NOTHING_DELEGATED = "No delegation in this conversation yet."

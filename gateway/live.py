@@ -18,9 +18,9 @@ from adapters.events import Conversation
 from agent.activity import Activity
 from gateway.control import KIND, controls
 from gateway.listing import Family, family, panel_text
-from storage.boxes import OutboxRow
 from storage.errors import StoreError
-from storage.questions import Choice, Question, QuestionPost, QuestionState
+from storage.records.inbox_outbox import OutboxRow
+from storage.records.questions import Choice, Question, QuestionPost, QuestionState
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Collection
 
-from storage.redaction import redactor
+from storage.interchange.redaction import redactor
 
 TALKATIVE = ("alembic", "asyncio", "httpcore")
 VERBOSE = (

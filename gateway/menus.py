@@ -15,9 +15,9 @@ from gateway.access import Access
 from gateway.choices import told
 from gateway.parcels import Composer
 from gateway.places import same_place
-from storage.boxes import Parcel
-from storage.entries import Json
-from storage.menus import MenuButton
+from storage.records.buttons import MenuButton
+from storage.records.entries import Json
+from storage.records.inbox_outbox import Parcel
 from storage.store import Transaction
 
 UNKNOWN = "This button is not valid any more."

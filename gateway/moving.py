@@ -24,9 +24,9 @@ from gateway.signposts import (
     to_rephrase,
     where,
 )
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Transaction
-from storage.tree import fork_point
+from storage.tree.paths import fork_point
 
 
 @dataclass(frozen=True, slots=True)

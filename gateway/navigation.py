@@ -17,9 +17,9 @@ from gateway.signposts import (
     spot,
     where,
 )
-from storage.entries import Entry, Kind, LeafMove
+from storage.records.entries import Entry, Kind, LeafMove
 from storage.store import Transaction
-from storage.tree import TALK
+from storage.tree.paths import TALK
 
 OFFERED = 8
 """Messages that /branch offers."""

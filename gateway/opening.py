@@ -14,7 +14,7 @@ from gateway.menus import Item
 from gateway.signposts import button, is_unanswered
 from gateway.titles import last_words, name_of, quoted_name, size_of
 from gateway.visibility import sees, takes_part
-from storage.entries import Entry, Json
+from storage.records.entries import Entry, Json
 from storage.store import Transaction
 
 OPEN = "open"

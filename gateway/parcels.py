@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
 from gateway.choices import Offer, offer
-from storage.boxes import OutboxRow, Parcel, StoredFile
-from storage.entries import Json
+from storage.records.entries import Json
+from storage.records.inbox_outbox import OutboxRow, Parcel, StoredFile
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""

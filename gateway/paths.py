@@ -7,7 +7,7 @@ one checks that.
 
 from collections import OrderedDict
 
-from storage.entries import Entry
+from storage.records.entries import Entry
 
 Path = tuple[Entry, ...]
 

@@ -18,8 +18,8 @@ from gateway.control import KIND as CONTROL
 from gateway.control import OVER
 from gateway.parcels import Composer
 from gateway.places import same_place
-from storage.boxes import Arrival, OutboxState
-from storage.questions import Question, QuestionDraft, QuestionPost, QuestionState
+from storage.records.inbox_outbox import Arrival, OutboxState
+from storage.records.questions import Question, QuestionDraft, QuestionPost, QuestionState
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from gateway.menus import Menus
 from gateway.places import same_place
 from gateway.questions import Questions
 from gateway.strangers import Strangers
-from storage.menus import MenuButton
-from storage.questions import ButtonRow, QuestionState
+from storage.records.buttons import MenuButton
+from storage.records.questions import ButtonRow, QuestionState
 from storage.store import Store, Transaction
 
 Busy = Callable[[Transaction, MenuButton, Press], str]

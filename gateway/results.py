@@ -10,8 +10,8 @@ from agent.subagent import Finished, Subagents
 from agent.tail import calls_of
 from agent.tools.registry import Done, Outcome
 from gateway.settle import has_result, is_answered
-from storage.boxes import Arrival, InboxRow
-from storage.delegations import Delegation
+from storage.records.delegations import Delegation
+from storage.records.inbox_outbox import Arrival, InboxRow
 from storage.store import Store, Transaction
 
 

@@ -8,8 +8,8 @@ from gateway.alternatives import move_to, stilled
 from gateway.desk import NOT_YOURS, NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.limits import no_room_below
 from gateway.signposts import PERSONS, last_of
-from storage.boxes import Arrival
-from storage.entries import Entry, Json
+from storage.records.entries import Entry, Json
+from storage.records.inbox_outbox import Arrival
 from storage.store import Transaction
 
 RETRY = "retry"

@@ -26,11 +26,11 @@ from gateway.faults import Faults
 from gateway.places import place_of
 from gateway.refusals import Refusals
 from gateway.strangers import Strangers
-from storage.boxes import Arrival, InboxRow, InboxState
-from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import StoreError, StoreUnavailable
-from storage.menus import MenuButton
-from storage.questions import Question
+from storage.records.buttons import MenuButton
+from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
+from storage.records.questions import Question
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import BaseModel, SecretStr
 
 from gateway.config import Config
-from storage.redaction import SHORTEST_SECRET
+from storage.interchange.redaction import SHORTEST_SECRET
 
 _TELLING = re.compile(
     r"(?:\A|[_-])(?:(?:api|access|private|master|subscription)?[_-]?keys?|secrets?|token|passwd|"

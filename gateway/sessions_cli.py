@@ -20,12 +20,12 @@ from gateway.errors import SessionsFault
 from gateway.secrets import all_secrets
 from gateway.sessions_text import context_text, list_text, tree_text
 from gateway.sessions_view import context_view, list_view, tree_view
-from storage.entries import Session, SessionKind
-from storage.interchange import gather, read_session, take_in
-from storage.interchange_write import write_session
-from storage.jsontext import dumps
-from storage.redaction import redactor
-from storage.sql import SqlStore
+from storage.interchange.api import gather, read_session, take_in
+from storage.interchange.pi_write import write_session
+from storage.interchange.redaction import redactor
+from storage.json_text import dumps
+from storage.records.entries import Session, SessionKind
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 
 STREAM = "-"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gateway.sessions_view import plain
-from storage.entries import Json
+from storage.records.entries import Json
 
 _DEEPEST = 40
 """Columns of indentation: branches below that are drawn at it."""

@@ -7,10 +7,10 @@ from typing import Any
 from agent.markup import bounded
 from gateway.errors import SessionsFault
 from storage.context import context
-from storage.entries import Entry, Json, Kind, SessionKind
-from storage.interchange import with_ancestors
-from storage.interchange_json import clean
-from storage.interchange_pi import format_time, type_of
+from storage.interchange.api import with_ancestors
+from storage.interchange.json_reader import clean
+from storage.interchange.pi_entry import format_time, type_of
+from storage.records.entries import Entry, Json, Kind, SessionKind
 from storage.store import Transaction
 
 FIRST_WORDS = 80

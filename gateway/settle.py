@@ -10,9 +10,9 @@ from agent.result import to_text
 from agent.tail import RunTools, calls_of, next_step, suspended_calls
 from agent.tools.registry import Done
 from gateway.asides import branch_end
-from storage.entries import Entry, Kind
+from storage.records.entries import Entry, Kind
 from storage.store import Transaction
-from storage.tree import from_first_kept
+from storage.tree.paths import from_first_kept
 
 TAIL = 64
 """Entries that are read of a path before all of its context is."""

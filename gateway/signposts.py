@@ -7,10 +7,10 @@ import unicodedata
 from agent.markup import bounded, escape, visible
 from gateway.desk import Asked
 from gateway.menus import Item
-from storage.entries import Entry, Json, Kind, Label
-from storage.speakers import name_taken_off, speaker_of
+from storage.records.entries import Entry, Json, Kind, Label
+from storage.records.speakers import name_taken_off, speaker_of
 from storage.store import Transaction
-from storage.tree import sort_of
+from storage.tree.paths import sort_of
 
 MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool"})
 SAID = MESSAGES | {"compaction", "branch_summary"}

@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from storage.entries import Json
+from storage.records.entries import Json
 
 MOST_REMEMBERED = 10_000
 """People; of more, those that were silent longest are forgotten."""

@@ -2,9 +2,9 @@
 
 from agent.markup import escape
 from gateway.signposts import last_of, one_line, spot, words
-from storage.entries import Overview
+from storage.records.entries import Overview
 from storage.store import Transaction
-from storage.tree import TALK
+from storage.tree.paths import TALK
 
 LONGEST_TITLE = 100
 """Characters."""

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from gateway.listing import age
 from gateway.signposts import MESSAGES, first_words, mark, one_line
-from storage.entries import Entry, Kind
 from storage.outline import Run, shares
+from storage.records.entries import Entry, Kind
 from storage.store import Transaction
-from storage.tree import TALK
+from storage.tree.paths import TALK
 
 LINES = 28
 PER_RUN = 5

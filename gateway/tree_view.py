@@ -13,11 +13,11 @@ from gateway.menus import Item
 from gateway.picture import Branch, Picture, draw
 from gateway.signposts import SAID, button, first_words, number_of, turning, where
 from gateway.tree_lines import LINES, PER_RUN, Filter, View, page_lines
-from storage.boxes import StoredFile
-from storage.entries import Strand, Stretch
 from storage.outline import Run, outline, page_of_leaf, pages
+from storage.records.entries import Strand, Stretch
+from storage.records.inbox_outbox import StoredFile
 from storage.store import Transaction
-from storage.tree import fork_point
+from storage.tree.paths import fork_point
 
 PICTURED = 40
 """Runs in a picture."""

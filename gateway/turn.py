@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from agent.journal import Journal
 from gateway.inbound import author_of
 from gateway.menus import Item
-from storage.boxes import InboxRow
-from storage.entries import Entry
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import InboxRow
 from storage.store import Transaction
 
 

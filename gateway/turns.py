@@ -39,14 +39,14 @@ from gateway.results import Results, delegation_of
 from gateway.settle import settle_running
 from gateway.turn import RESULTS, AnswerItems, Job, Turn
 from gateway.typing import typing
-from storage.boxes import InboxRow, Parcel
-from storage.delegations import Delegation
-from storage.entries import Draft, Entry, Kind, record
 from storage.errors import EpochLost, StoreUnavailable
-from storage.ledger import LedgerLine
-from storage.speakers import several_speak
+from storage.records.delegations import Delegation
+from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.inbox_outbox import InboxRow, Parcel
+from storage.records.ledger import LedgerLine
+from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
-from storage.tree import from_first_kept
+from storage.tree.paths import from_first_kept
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from agent.markup import escape
-from storage.ledger import LedgerGroup, Spending
+from storage.records.ledger import LedgerGroup, Spending
 from storage.store import Transaction
 
 DAY = 86_400

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage.entries import Entry, Json, Kind
-from storage.speakers import guarded, told
-from storage.tree import from_first_kept
+from storage.records.entries import Entry, Json, Kind
+from storage.records.speakers import guarded, told
+from storage.tree.paths import from_first_kept
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."

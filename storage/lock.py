@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from storage.dialect import database_file, parse_url
 from storage.errors import StoreInUse, StoreUnavailable
+from storage.sql.dialect import database_file, parse_url
 
 
 class Lock:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from storage.delegations import Delegation
 from storage.errors import StoreError, StoreUnavailable
 from storage.memory_boxes import BoxTables, MemoryInbox, MemoryOutbox
 from storage.memory_delegations import MemoryDelegations
@@ -20,7 +19,8 @@ from storage.memory_questions import MemoryQuestions, QuestionTables
 from storage.memory_rows import Table, Undo, undo
 from storage.memory_search import MemorySearch, SearchTables
 from storage.memory_tree import MemoryTree, TreeTables
-from storage.menus import MenuButton
+from storage.records.buttons import MenuButton
+from storage.records.delegations import Delegation
 from storage.store import Transaction
 
 T = TypeVar("T")

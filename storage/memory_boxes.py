@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel, StoredFile
 from storage.errors import NotFound
-from storage.jsontext import copied
+from storage.json_text import copied
 from storage.memory_directory import DirectoryTables, set_cursor
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxRow,
+    InboxState,
+    OutboxRow,
+    OutboxState,
+    Parcel,
+    StoredFile,
+)
 
 
 class BoxTables:

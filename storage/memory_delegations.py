@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Usage
 from storage.memory_rows import Table
 from storage.memory_tree import TreeTables
+from storage.records.delegations import Delegation, DelegationDraft
+from storage.records.entries import Usage
 
 
 class MemoryDelegations:

@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from storage.entries import Entry, Json, Overview, SessionKind
-from storage.jsontext import copied
+from storage.json_text import copied
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
-from storage.tree import TALK, fork_point, sort_of
+from storage.records.entries import Entry, Json, Overview, SessionKind
+from storage.tree.paths import TALK, fork_point, sort_of
 
 
 class DirectoryTables:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import add
 
-from storage.entries import Usage
-from storage.ledger import LedgerGroup, LedgerLine, Spending
 from storage.memory_rows import Table
 from storage.memory_tree import TreeTables
+from storage.records.entries import Usage
+from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from storage.jsontext import copied
+from storage.json_text import copied
 from storage.memory_boxes import BoxTables
 from storage.memory_rows import Table
-from storage.menus import MenuButton
+from storage.records.buttons import MenuButton
 
 
 class MemoryMenus:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from storage.errors import StoreError
-from storage.jsontext import copied
+from storage.json_text import copied
 from storage.memory_boxes import BoxTables
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
-from storage.questions import (
+from storage.records.questions import (
     ButtonRow,
     Choice,
     Question,

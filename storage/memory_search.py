@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from storage.entries import Entry
-from storage.jsontext import copied
+from storage.json_text import copied
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
-from storage.search import MOST_ENDINGS, Query, parse, terms_of, text_of, words_of
+from storage.records.entries import Entry
+from storage.search.query import MOST_ENDINGS, Query, parse, terms_of, text_of, words_of
 
 
 class SearchTables:

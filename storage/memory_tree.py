@@ -4,7 +4,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from storage.entries import (
+from storage.errors import EpochLost, LeafMoved
+from storage.json_text import copied
+from storage.memory_rows import Table, Undo
+from storage.records.entries import (
     Draft,
     Entry,
     Kind,
@@ -17,11 +20,8 @@ from storage.entries import (
     Strand,
     Stretch,
 )
-from storage.errors import EpochLost, LeafMoved
-from storage.jsontext import copied
-from storage.memory_rows import Table, Undo
-from storage.planting import grown
-from storage.tree import effective_labels, fork_point, from_first_kept, sort_of
+from storage.tree.bulk import grown
+from storage.tree.paths import effective_labels, fork_point, from_first_kept, sort_of
 
 
 class TreeTables:

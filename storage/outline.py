@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from storage.entries import Kind, Strand, Stretch
+from storage.records.entries import Kind, Strand, Stretch
 
 SILENT = frozenset({Kind.LABEL.value, Kind.RECORD.value, Kind.MODEL_CHANGE.value})
 """Sorts of entries that nobody said anything with."""

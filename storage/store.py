@@ -9,12 +9,19 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, Parcel, StoredFile
-from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Entry, Json, Overview, Usage
-from storage.ledger import LedgerGroup, LedgerLine, Spending
-from storage.menus import MenuButton
-from storage.questions import (
+from storage.records.buttons import MenuButton
+from storage.records.delegations import Delegation, DelegationDraft
+from storage.records.entries import Entry, Json, Overview, Usage
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxRow,
+    InboxState,
+    OutboxRow,
+    Parcel,
+    StoredFile,
+)
+from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.questions import (
     ButtonRow,
     Choice,
     Question,
@@ -22,7 +29,7 @@ from storage.questions import (
     QuestionPost,
     QuestionState,
 )
-from storage.store_tree import Tree
+from storage.records.tree import Tree
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from storage.entries import Json, Session
-from storage.interchange import gather, read_session, take_in
-from storage.interchange_read import Imported
-from storage.interchange_write import write_session
+from storage.interchange.api import gather, read_session, take_in
+from storage.interchange.pi_read import Imported
+from storage.interchange.pi_write import write_session
 from storage.memory import MemoryStore
+from storage.records.entries import Json, Session
 from storage.store import Transaction
 
 T = TypeVar("T")

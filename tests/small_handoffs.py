@@ -8,7 +8,7 @@ from agent.handoff import (
     parse_handoff,
 )
 from agent.workspace import FileState
-from storage.entries import Json
+from storage.records.entries import Json
 
 STATE = FileState(5, 1, 2)
 SEED: Json = {

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from storage.entries import Entry, Json, Kind, message, record
+from storage.records.entries import Entry, Json, Kind, message, record
 
 
 class SmallPath:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from storage.entries import Json
+from storage.records.entries import Json
 
 
 def dangling(messages: Iterable[Json]) -> list[str]:

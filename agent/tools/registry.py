@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from agent.errors import ToolError
 from agent.model import ToolCall
 from agent.plain import quote
-from storage.entries import Json
+from storage.records.entries import Json
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 NOTHING_DONE = "nothing was done"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from storage.memory import MemoryStore
-from storage.migrate import upgrade
-from storage.sql import SqlStore
+from storage.sql.migrate import upgrade
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.contract.stores import Clock, url_of
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, message
+from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 
 

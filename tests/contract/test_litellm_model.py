@@ -15,7 +15,7 @@ from agent.litellm_model import LONGEST_ERROR, LitellmModel
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.retry import Retrying
 from agent.scripted import Answer, Rule
-from storage.entries import Json, message
+from storage.records.entries import Json, message
 from tests.stand_ins.model import (
     HTML,
     INVALID_JSON,

@@ -12,8 +12,8 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from storage.dialect import parse_url, writer_engine
-from storage.sql import SqlStore
+from storage.sql.dialect import parse_url, writer_engine
+from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
 from tests.gateway_process import ROOT
 
@@ -37,7 +37,7 @@ def old(tmp_path: Path) -> Path:
     """A database as the first version left it."""
     file = tmp_path / "old.db"
     config = Config()
-    config.set_main_option("script_location", "storage:migrations")
+    config.set_main_option("script_location", "storage.sql:migrations")
     engine = writer_engine(parse_url(url_of(file)))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
@@ -81,7 +81,7 @@ async def test_entries_stay_append_only(old: Path) -> None:
 DIES = """
 import os, signal, sys
 from sqlalchemy import Engine, event
-from storage.migrate import upgrade
+from storage.sql.migrate import upgrade
 
 left = int(sys.argv[2])
 

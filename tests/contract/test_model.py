@@ -15,7 +15,7 @@ import pytest
 from agent.litellm_model import LitellmModel
 from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
-from storage.entries import Json, message
+from storage.records.entries import Json, message
 from tests.stand_ins.model import ModelServer
 
 Ask = Callable[..., Awaitable[Reply]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
 from tests.gateway_process import ROOT
 

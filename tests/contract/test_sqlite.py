@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from storage.boxes import Parcel
-from storage.entries import Session
 from storage.errors import NotFound, StoreError, StoreUnavailable
-from storage.questions import Choice, QuestionDraft, QuestionState
-from storage.sql import SqlStore, SqlTransaction
+from storage.records.entries import Session
+from storage.records.inbox_outbox import Parcel
+from storage.records.questions import Choice, QuestionDraft, QuestionState
+from storage.sql.store import SqlStore, SqlTransaction
 from storage.store import Store, Transaction
 from tests.contract.stores import append, compaction, new_session, path_of, said, texts, url_of
 
@@ -289,7 +289,7 @@ async def test_of_two_processes_one_decides_a_question(sqlite: SqlStore, databas
 
 WRITER = """
 import asyncio, sys
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from tests.contract.stores import append, compaction, new_session, said
 
 async def main():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StoreLost
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from tests.contract.stores import append, new_session, path_of, said, texts, url_of
 
 

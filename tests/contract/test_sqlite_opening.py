@@ -17,9 +17,9 @@ from sqlalchemy import create_engine
 
 from storage.errors import StoreInUse, StoreUnavailable
 from storage.lock import hold_lock
-from storage.migrate import upgrade
-from storage.schema import HEAD, metadata
-from storage.sql import SqlStore
+from storage.sql.migrate import upgrade
+from storage.sql.schema import HEAD, metadata
+from storage.sql.store import SqlStore
 from tests.contract.stores import append, new_session, path_of, said, texts, url_of
 
 
@@ -111,7 +111,7 @@ def test_the_migrations_make_what_the_schema_says(database: Path) -> None:
 
 
 def test_the_newest_migration_is_the_one_the_program_looks_for() -> None:
-    folder = Path(sys.modules["storage.migrate"].__file__ or "").parent / "migrations"
+    folder = Path(sys.modules["storage.sql.migrate"].__file__ or "").parent / "migrations"
     assert ScriptDirectory(str(folder)).get_heads() == [HEAD]
 
 
@@ -135,7 +135,7 @@ async def test_a_new_file_is_made_and_what_is_written_is_there_next_time(tmp_pat
 
 OPEN = """
 import asyncio, sys
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 
 async def main():
     store = await SqlStore.open(sys.argv[1])

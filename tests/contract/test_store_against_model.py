@@ -18,10 +18,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
 from storage.errors import EpochLost, LeafMoved, StoreError
 from storage.memory import MemoryStore
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, compaction, new_session, said, url_of
 

@@ -4,8 +4,16 @@ import asyncio
 
 import pytest
 
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, OutboxState, Parcel, StoredFile
 from storage.errors import NotFound
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxRow,
+    InboxState,
+    OutboxRow,
+    OutboxState,
+    Parcel,
+    StoredFile,
+)
 from storage.store import Store
 from tests.contract.stores import Clock, append, new_session, said
 

@@ -1,6 +1,6 @@
 """How much of a path a context is made of."""
 
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Store
 from tests.contract.stores import append, compaction, new_session, said
 

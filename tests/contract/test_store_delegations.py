@@ -2,9 +2,9 @@
 
 import pytest
 
-from storage.delegations import Delegation, DelegationDraft
-from storage.entries import Usage
 from storage.errors import NotFound
+from storage.records.delegations import Delegation, DelegationDraft
+from storage.records.entries import Usage
 from storage.store import Store
 from tests.contract.stores import Clock, append, new_session, said
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from storage.boxes import Arrival
 from storage.errors import NotFound
+from storage.records.inbox_outbox import Arrival
 from storage.store import Store
 from tests.contract.stores import Clock, new_session
 

@@ -1,6 +1,6 @@
 """Labels in forks: those that held when the fork was made, of what it begins with."""
 
-from storage.entries import Draft, Entry, Kind, SessionDraft, SessionKind
+from storage.records.entries import Draft, Entry, Kind, SessionDraft, SessionKind
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, said
 

@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from storage.delegations import DelegationDraft
-from storage.entries import Usage
 from storage.errors import StoreError
-from storage.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.delegations import DelegationDraft
+from storage.records.entries import Usage
+from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, said
 

@@ -1,8 +1,8 @@
 import pytest
 
-from storage.boxes import Parcel, StoredFile
 from storage.errors import NotFound
-from storage.menus import MenuButton
+from storage.records.buttons import MenuButton
+from storage.records.inbox_outbox import Parcel, StoredFile
 from storage.store import Store, Transaction
 from tests.contract.stores import new_session
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.entries import Draft, Kind, Session, SessionDraft, SessionKind, message, record
 from storage.errors import NotFound
+from storage.records.entries import Draft, Kind, Session, SessionDraft, SessionKind, message, record
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, said
 

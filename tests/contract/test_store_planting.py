@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.entries import Draft, Entry, Kind, Planted, SessionDraft, SessionKind, message
 from storage.errors import NotFound
+from storage.records.entries import Draft, Entry, Kind, Planted, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, path_of, said, texts
 

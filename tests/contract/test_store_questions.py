@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from storage.boxes import Parcel
 from storage.errors import NotFound, StoreError
-from storage.questions import (
+from storage.records.inbox_outbox import Parcel
+from storage.records.questions import (
     ButtonRow,
     Choice,
     Question,

@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from storage.entries import Draft, Entry, Kind, message, record
 from storage.memory import MemoryStore
-from storage.search import MOST_ENDINGS
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Entry, Kind, message, record
+from storage.search.query import MOST_ENDINGS
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, compaction, new_session, said, texts, url_of
 

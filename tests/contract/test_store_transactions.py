@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from storage.boxes import Arrival, Parcel
-from storage.delegations import DelegationDraft
-from storage.entries import SessionDraft, SessionKind, Usage
 from storage.errors import NotFound, StoreError, StoreUnavailable
-from storage.questions import Choice, QuestionDraft, QuestionState
+from storage.records.delegations import DelegationDraft
+from storage.records.entries import SessionDraft, SessionKind, Usage
+from storage.records.inbox_outbox import Arrival, Parcel
+from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, path_of, said, texts
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from storage.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, record
 from storage.errors import EpochLost, LeafMoved, NotFound
+from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, record
 from storage.store import Store
 from tests.contract.stores import Clock, append, leaf_of, new_session, path_of, said, texts
 

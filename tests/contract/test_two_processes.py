@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.entries import Draft, Entry, Kind, LeafMove, SessionDraft, SessionKind, message
 from storage.errors import LeafMoved
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Entry, Kind, LeafMove, SessionDraft, SessionKind, message
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.gateway_process import PATIENCE, ROOT
 

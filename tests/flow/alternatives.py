@@ -5,7 +5,7 @@ from typing import Any
 
 from adapters.base import Acknowledge
 from adapters.recording import Shown
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway
 

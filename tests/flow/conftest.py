@@ -12,7 +12,7 @@ from agent.scripted import Rule, ScriptedModel
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.running import App
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 
 PATIENCE = 20.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.model import Model
 from agent.scripted import Rule
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANSWER,
     KEY,

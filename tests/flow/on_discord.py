@@ -1,6 +1,6 @@
 """What the tests of tree sessions on Discord share: people in private chats and in a server."""
 
-from storage.entries import Entry, Json
+from storage.records.entries import Entry, Json
 from storage.store import Transaction
 from tests.flow.discord_gateway import OLGA, DiscordGateway
 from tests.flow.telegram_gateway import PATIENCE

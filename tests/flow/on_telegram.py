@@ -1,6 +1,6 @@
 """What the tests of tree sessions in Telegram share: people on a phone, in chats and in groups."""
 
-from storage.entries import Entry, Json
+from storage.records.entries import Entry, Json
 from storage.store import Transaction
 from tests.flow.telegram_gateway import OWNER, PATIENCE, TelegramGateway, says
 from tests.stand_ins.telegram_checks import ApiError

@@ -17,8 +17,8 @@ from agent.scripted import Rule
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.running import App
-from storage.entries import Json
-from storage.sql import SqlStore
+from storage.records.entries import Json
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.stand_ins.model import ModelServer, Received
 from tests.stand_ins.telegram import TelegramServer

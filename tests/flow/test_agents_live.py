@@ -9,8 +9,8 @@ import pytest
 from adapters.base import Edit, Outgoing, Post, Refused, Throttled, Unavailable
 from adapters.recording import RecordingAdapter, Shown
 from gateway import live, progress
-from storage.questions import QuestionState
-from storage.sql import SqlStore
+from storage.records.questions import QuestionState
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 from tests.flow.delegating import ANSWER, called, calls, delegates, says

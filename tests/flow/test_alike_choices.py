@@ -11,7 +11,7 @@ from adapters.terminal.adapter import TerminalAdapter
 from adapters.terminal.plain import PlainScreen
 from gateway.app import bootstrap
 from gateway.config import Config
-from storage.entries import Json
+from storage.records.entries import Json
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, SpyModel, gateway
 from tests.flow.delegating import delegates as delegating

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.contract.stores import Clock
 from tests.flow.chatting import ECHO, GROUP, bound, command, labels, press, talk

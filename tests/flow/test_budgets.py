@@ -8,8 +8,8 @@ import pytest
 
 from agent.model import Reply, Request
 from gateway.budgets import OUTPUT_RESERVED
-from storage.entries import Usage
-from storage.sql import SqlStore
+from storage.records.entries import Usage
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.contract.stores import Clock
 from tests.flow.conftest import Gateway, SpyModel, gateway

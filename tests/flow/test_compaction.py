@@ -1,7 +1,7 @@
 from typing import Any
 
 from agent.model import ModelError, ModelErrorKind, Reply, Request
-from storage.entries import Kind
+from storage.records.entries import Kind
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway
 

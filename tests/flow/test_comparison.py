@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from storage.entries import Draft, Kind, message
+from storage.records.entries import Draft, Kind, message
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, press, session_of, talk

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from adapters.events import Conversation, Message, User
-from storage.boxes import Arrival
-from storage.entries import SessionDraft, SessionKind
+from storage.records.entries import SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival
 from storage.store import Store, Transaction
 from tests.contract.stores import append, new_session, said
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk

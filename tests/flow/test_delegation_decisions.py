@@ -1,7 +1,7 @@
 """People's decisions that meet batches, talk, commands and restarts."""
 
 from adapters.recording import RecordingAdapter
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway
 from tests.flow.delegating import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from storage.delegations import Delegation
+from storage.records.delegations import Delegation
 from storage.store import Store, Transaction
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 from tests.flow.delegating import (

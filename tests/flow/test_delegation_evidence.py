@@ -7,7 +7,7 @@ from typing import Any
 from agent.model import ModelError, ModelErrorKind, Reply, Request
 from agent.report import EVIDENCE_LIMIT
 from agent.result import SUMMARY_LIMIT
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import SpyModel, gateway
 from tests.flow.delegating import (

@@ -14,7 +14,7 @@ from agent.retry import Retrying
 from agent.subagent import Life
 from gateway.app import life_of_children
 from gateway.config import Config
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, SpyModel, gateway
 from tests.flow.delegating import (

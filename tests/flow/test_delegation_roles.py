@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.recording import RecordingAdapter
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import SpyModel, gateway
 from tests.flow.delegating import (

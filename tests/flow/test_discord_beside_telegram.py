@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import (
     ANN,
     GONE,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import (
     ANN,
     GONE,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import GONE, MALLORY, OLGA, TOKEN
 from tests.gateway_process import ROOT, GatewayProcess, write_config, write_rules
 from tests.stand_ins.discord import DiscordServer

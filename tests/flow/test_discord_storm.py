@@ -6,7 +6,7 @@ import random
 import re
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import TABLE, DiscordGateway, discord_gateway
 from tests.flow.telegram_gateway import ANSWER, OWNER, call, report, says
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, delegates, discord_gateway
 from tests.flow.telegram_gateway import ANSWER, call, report, results_in, says
 from tests.seed_tables import JSON_TASK, YAML_TABLE

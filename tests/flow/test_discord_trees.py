@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.discord_gateway import ANN, MALLORY, OLGA, DiscordGateway, discord_gateway
 from tests.flow.on_discord import newest, path, press, rows, says_more, slash, talk
 from tests.flow.telegram_gateway import says

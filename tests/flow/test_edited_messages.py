@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from storage.entries import Draft, Kind
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Kind
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.flow.alternatives import (
     ECHO,

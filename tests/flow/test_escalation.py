@@ -8,7 +8,7 @@ import pytest
 
 from adapters.base import Acknowledge, Edit
 from adapters.recording import RecordingAdapter
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway
 

@@ -13,11 +13,11 @@ from adapters.base import Outgoing, Unreachable
 from adapters.events import Conversation, Message, User
 from adapters.recording import RecordingAdapter
 from gateway import delivery, running
-from storage.boxes import Arrival, InboxRow, InboxState, OutboxRow, Parcel
-from storage.entries import Json, SessionDraft, SessionKind
 from storage.errors import NotFound, StoreError, StoreUnavailable
-from storage.questions import Choice, QuestionDraft
-from storage.sql import SqlStore
+from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState, OutboxRow, Parcel
+from storage.records.questions import Choice, QuestionDraft
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.flow.chatting import ECHO, bound
 from tests.flow.conftest import PATIENCE, gateway

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.alternatives import contents, is_told, labels, path, talk
 from tests.flow.conftest import gateway

@@ -1,6 +1,6 @@
 """/search: what is found, where it leads, and who may see it."""
 
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, message
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, newest, press, talk
 from tests.flow.conftest import gateway

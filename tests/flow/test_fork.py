@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.entries import Draft, Kind
+from storage.records.entries import Draft, Kind
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk
 from tests.flow.conftest import Gateway, gateway

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage.entries import Kind
-from storage.sql import SqlStore
+from storage.records.entries import Kind
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import gateway
 from tests.flow.delegating import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.entries import Kind
+from storage.records.entries import Kind
 from storage.store import Store
 from tests.flow.conftest import gateway
 from tests.flow.walking import (

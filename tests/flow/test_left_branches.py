@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Store, Transaction
 from tests.flow.conftest import Gateway, gateway
 from tests.flow.delegating import ASKING, asked, delegates, reports, tool_results

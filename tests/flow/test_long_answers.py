@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.base import Outgoing, Post, Unavailable
 from adapters.recording import RecordingAdapter, Shown
-from storage.sql import SqlStore
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, gateway
 from tests.flow.discord_gateway import discord_gateway

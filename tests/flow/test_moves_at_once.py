@@ -1,6 +1,6 @@
 import asyncio
 
-from storage.entries import LeafMove
+from storage.records.entries import LeafMove
 from storage.store import Store
 from tests.flow.conftest import Gateway, gateway
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, message
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, path, press, session_of, talk

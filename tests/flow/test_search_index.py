@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.entries import Entry
+from storage.records.entries import Entry
 from storage.store import Store, Transaction
 from tests.flow.conftest import PATIENCE, gateway
 

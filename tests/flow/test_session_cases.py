@@ -14,9 +14,9 @@ import pytest
 
 from agent.model import ModelError, ModelErrorKind, Reply, Request
 from agent.off_loop import LONG
-from storage.entries import Draft as EntryDraft
-from storage.entries import Entry, Json, Kind, Planted, SessionDraft, SessionKind, message
-from storage.sql import SqlStore
+from storage.records.entries import Draft as EntryDraft
+from storage.records.entries import Entry, Json, Kind, Planted, SessionDraft, SessionKind, message
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.flow.chatting import command, newest, talk
 from tests.flow.conftest import SpyModel, gateway

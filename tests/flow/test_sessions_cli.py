@@ -17,8 +17,8 @@ from gateway.config import Config
 from gateway.secrets import secrets_of
 from gateway.sessions_cli import manage
 from storage.context import context
-from storage.entries import Draft, Json, Kind, SessionDraft, SessionKind, message
-from storage.sql import SqlStore
+from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, message
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.gateway_process import ROOT, write_config

@@ -1,6 +1,6 @@
 """Labels and notes at the end of a branch: there is no branch where nobody said anything."""
 
-from storage.entries import Draft, Kind, record
+from storage.records.entries import Draft, Kind, record
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, path, press, session_of, talk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from adapters.recording import RecordingAdapter, Shown
 from adapters.telegram.render import render
-from storage.entries import Json
+from storage.records.entries import Json
 from storage.store import Store
 from tests.flow.chatting import ECHO
 from tests.flow.conftest import PATIENCE, Gateway, gateway

@@ -6,7 +6,7 @@ from functools import partial
 
 from adapters.events import Conversation, File, Message, User
 from adapters.recording import RecordingAdapter
-from storage.boxes import Arrival
+from storage.records.inbox_outbox import Arrival
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, SlowModel
 from tests.flow.conftest import PATIENCE, gateway

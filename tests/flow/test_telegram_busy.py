@@ -10,9 +10,9 @@ from typing import TypeVar
 import pytest
 
 from agent.tail import suspended_calls
-from storage.entries import Entry, Json, Session, SessionKind
 from storage.errors import NotFound
-from storage.sql import SqlStore
+from storage.records.entries import Entry, Json, Session, SessionKind
+from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.flow.telegram_gateway import (
     ANN,

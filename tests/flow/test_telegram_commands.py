@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from gateway.commands import command_specs
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
     ANSWER,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from storage.entries import Json
-from storage.sql import SqlStore
+from storage.records.entries import Json
+from storage.sql.store import SqlStore
 from tests.flow.telegram_gateway import (
     ANN,
     ANSWER,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
     ANSWER,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.scripted import Rule
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
     KEY,

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import ANSWER, call, delegate, telegram_gateway
 from tests.seed_tables import YAML_TABLE
 from tests.small_tables import one, table_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANSWER,
     TelegramGateway,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANSWER,
     OWNER,

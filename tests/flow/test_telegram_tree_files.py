@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.on_telegram import BRANCHED, ECHO, ask, give, path, press, refused, talk
 from tests.flow.telegram_gateway import ANN, OWNER, TelegramGateway, telegram_gateway
 from tests.session_files import HEADER, assistant, file_of, lines_of, said, user

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.on_telegram import BRANCHED, ECHO, ask, give, handled, path, press, refused, talk
 from tests.flow.telegram_gateway import OWNER, TelegramGateway, says, telegram_gateway
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow.on_telegram import ECHO, TO_BOT, ask, give, handled, path, press, talk
 from tests.flow.telegram_gateway import (
     ANN,

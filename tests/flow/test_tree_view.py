@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from storage.entries import Draft, Kind, message
+from storage.records.entries import Draft, Kind, message
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, press, session_of, talk

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.flow import on_discord, on_telegram
 from tests.flow.discord_gateway import ANN, OLGA, DiscordGateway, discord_gateway
 from tests.flow.telegram_gateway import OWNER, says

@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Any
 
-from storage.entries import Usage
-from storage.ledger import LedgerLine
-from storage.sql import SqlStore
+from storage.records.entries import Usage
+from storage.records.ledger import LedgerLine
+from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, new_session
 from tests.flow.conftest import Gateway, gateway

@@ -1,7 +1,7 @@
 """What the tests of going about in a conversation's tree share."""
 
 from adapters.recording import Shown
-from storage.entries import Entry, Label
+from storage.records.entries import Entry, Label
 from storage.store import Store, Transaction
 from tests.flow.conftest import Gateway
 

@@ -24,7 +24,7 @@ from aiohttp import web
 
 from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.scripted import Rule, ScriptedModel
-from storage.entries import Json
+from storage.records.entries import Json
 
 LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes."""

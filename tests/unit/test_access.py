@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from gateway.access import LOCAL, Access
 from gateway.config import AccessConfig, EscalationConfig, Level
-from storage.questions import Choice, Question, QuestionState
+from storage.records.questions import Choice, Question, QuestionState
 
 OPEN = Question(
     id=1,

@@ -14,9 +14,9 @@ from gateway.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from gateway.config import BudgetsConfig, load
 from gateway.errors import ConfigError
 from gateway.usage import dollars
-from storage.entries import SessionDraft, SessionKind, Usage, message
-from storage.ledger import LedgerLine
 from storage.memory import MemoryStore
+from storage.records.entries import SessionDraft, SessionKind, Usage, message
+from storage.records.ledger import LedgerLine
 from tests.contract.stores import Clock
 
 PRICED = ModelSpec("parent", "m", input_cost=0.0, output_cost=1 / OUTPUT_RESERVED)

@@ -18,8 +18,8 @@ from agent.compaction import (
 )
 from agent.tail import suspended_calls
 from storage.context import context
-from storage.entries import Entry, Json, Kind, record
-from storage.tree import from_first_kept
+from storage.records.entries import Entry, Json, Kind, record
+from storage.tree.paths import from_first_kept
 from tests.small_paths import SmallPath
 
 FORTY = "x" * 40

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 
 from storage.context import INTERRUPTED, WAITING, context
-from storage.entries import Entry, Json, Kind, message, record
-from storage.tree import from_first_kept
+from storage.records.entries import Entry, Json, Kind, message, record
+from storage.tree.paths import from_first_kept
 
 Step = tuple[Kind, Json]
 

@@ -41,7 +41,7 @@ from agent.delegation_events import (
 from agent.overseer import HumanRequest, Resolution
 from agent.table import parse_table
 from agent.verdict import Verdict
-from storage.entries import Draft, Entry
+from storage.records.entries import Draft, Entry
 
 TABLE = parse_table(
     [

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from adapters.events import Conversation, File, Message, Press, User, cleaned
-from storage.jsontext import dumps
+from storage.json_text import dumps
 
 
 def said(odd: str) -> Message:

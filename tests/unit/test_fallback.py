@@ -16,7 +16,7 @@ from agent.scripted import Answer, Rule, ScriptedModel
 from gateway.app import model_specs
 from gateway.config import Config, load
 from gateway.errors import ConfigError
-from storage.entries import message
+from storage.records.entries import message
 from tests.stand_ins.model import ModelServer, Status
 
 GOOD, BAD, WORSE = "sk-the-good-key", "sk-the-bad-key", "sk-the-worse-key"

@@ -11,9 +11,9 @@ import pytest
 from gateway import follower
 from gateway.follower import AT_ONCE, follow
 from storage import memory_search
-from storage.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
+from storage.records.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
 from storage.store import Transaction
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from agent.handoff_auto import MAX_FILES as AUTO_FILES
 from agent.handoff_text import history
 from agent.model import ToolCall
 from agent.tail import tool_message
-from storage.entries import Entry, Json, Kind, message, record
+from storage.records.entries import Entry, Json, Kind, message, record
 from tests.small_handoffs import STATE, has
 
 

@@ -17,7 +17,7 @@ from agent.handoff import (
 from agent.handoff_fit import DEFAULT_WINDOW, MIN_BUDGET, budget, prune, tokens
 from agent.handoff_text import commands_block, first_message, history
 from agent.measure import size
-from storage.entries import Json
+from storage.records.entries import Json
 from tests.small_handoffs import STATE, has, parsed
 
 bits = st.text(max_size=300) | st.builds(

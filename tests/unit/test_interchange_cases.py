@@ -14,10 +14,10 @@ from agent.tail import next_step, rounds, suspended_calls
 from gateway.sessions_view import tree_view
 from gateway.signposts import words
 from storage.context import context
-from storage.entries import Entry, Json
 from storage.errors import InterchangeError
-from storage.interchange import read_session, take_in
-from storage.search import terms_of, text_of
+from storage.interchange.api import read_session, take_in
+from storage.records.entries import Entry, Json
+from storage.search.query import terms_of, text_of
 from storage.store import Transaction
 from tests.session_files import (
     HEADER,

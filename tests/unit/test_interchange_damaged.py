@@ -9,11 +9,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from storage.entries import Json
 from storage.errors import InterchangeError
-from storage.interchange import gather, read_session, take_in
-from storage.interchange_write import write_session
-from storage.redaction import redactor
+from storage.interchange.api import gather, read_session, take_in
+from storage.interchange.pi_write import write_session
+from storage.interchange.redaction import redactor
+from storage.records.entries import Json
 from storage.store import Transaction
 from tests.session_files import (
     HEADER,

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from storage.context import INTERRUPTED, context
-from storage.entries import Json, Kind
 from storage.errors import InterchangeError
-from storage.interchange import read_session, take_in
+from storage.interchange.api import read_session, take_in
+from storage.records.entries import Json, Kind
 from storage.store import Transaction
 from tests.session_files import (
     HEADER,

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 
 from storage.context import context
-from storage.entries import (
+from storage.errors import InterchangeError
+from storage.interchange.api import read_session, take_in
+from storage.records.entries import (
     Draft,
     Entry,
     Json,
@@ -21,8 +23,6 @@ from storage.entries import (
     message,
     record,
 )
-from storage.errors import InterchangeError
-from storage.interchange import read_session, take_in
 from storage.store import Transaction
 from tests.session_files import (
     HEADER,

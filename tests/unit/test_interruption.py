@@ -16,11 +16,11 @@ from agent.subagent import Origin, Subagents
 from agent.table import parse_table
 from agent.tools.registry import Done, Waiting
 from agent.transcript import files_touched, tool_calls_text, worker_paths
-from storage.delegations import Delegation
-from storage.entries import Draft, Json, Kind, SessionDraft, SessionKind, Usage, message
-from storage.ledger import LedgerLine
 from storage.memory import MemoryStore
-from storage.questions import Choice, Question, QuestionDraft, QuestionState
+from storage.records.delegations import Delegation
+from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, Usage, message
+from storage.records.ledger import LedgerLine
+from storage.records.questions import Choice, Question, QuestionDraft, QuestionState
 from storage.store import Transaction
 
 TABLE = parse_table(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import hypothesis.strategies as st
 from hypothesis import given
 
-from storage.lineage import Lineage
+from storage.tree.lineage import Lineage
 
 
 @st.composite

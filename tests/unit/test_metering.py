@@ -5,7 +5,7 @@ import pytest
 
 from agent.metering import MOST_TOKENS, count, dollars, metered
 from agent.model import ModelSpec, Reply, Request
-from storage.entries import Usage, message
+from storage.records.entries import Usage, message
 
 REQUEST = Request(
     ModelSpec("parent", "m", input_cost=0.5, output_cost=2.0), [message("user", "x" * 400)]

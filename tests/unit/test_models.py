@@ -5,7 +5,7 @@ import pytest
 from agent.model import Model, ModelSpec, Reply, Request
 from agent.models import Models, RoutedModel
 from agent.scripted import Answer, Rule, ScriptedModel
-from storage.entries import message
+from storage.records.entries import message
 
 PARENT = ModelSpec("parent", "big", api_key="k1", input_cost=3e-6)
 WORKER = ModelSpec("worker", "small", api_key="k2")

@@ -7,9 +7,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from storage.entries import Draft, Kind, SessionDraft, SessionKind, Stretch, message
 from storage.memory import MemoryStore
 from storage.outline import RAILS, Run, Sizes, forks, outline, page_of_leaf, pages, shares, spoken
+from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, Stretch, message
 from storage.store import Store, Transaction
 
 Parents = list[int | None]

@@ -1,5 +1,5 @@
 from gateway.paths import Paths
-from storage.entries import Entry, Kind
+from storage.records.entries import Entry, Kind
 
 
 def path(*ids: int) -> tuple[Entry, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.redaction import redactor
+from storage.interchange.redaction import redactor
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.model import RETRIED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.retry import LONGEST_WAIT, Retrying, read_retry_after
-from storage.entries import Usage, message
+from storage.records.entries import Usage, message
 
 REPLY = Reply("done", (), Usage(1, 1, 1), message("assistant", "done"))
 REQUEST = Request(ModelSpec("parent", "m"), [message("user", "hello")])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.scripted import Answer, Call, Rule, ScriptedFiles, ScriptedModel, ScriptError, When
-from storage.entries import Json, message
+from storage.records.entries import Json, message
 
 SPEC = ModelSpec("parent", "scripted:test")
 

@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from storage.entries import Entry, Json, Kind, message, record
-from storage.search import (
+from storage.records.entries import Entry, Json, Kind, message, record
+from storage.search.query import (
     LONGEST_RESULT,
     LONGEST_WORD,
     MOST_WORDS,

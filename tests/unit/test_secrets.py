@@ -11,7 +11,7 @@ from gateway.commandline import FAILURE, run
 from gateway.config import Config
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
 from gateway.secrets import all_secrets, environment_secrets, secrets_of
-from storage.redaction import REDACTED, redactor
+from storage.interchange.redaction import REDACTED, redactor
 
 BASE = "https://bob:pa%24s%2Fw0rd@models.example/v1?key=qu3ry-key&api-version=2024-10-21"
 CONFIG = Config.model_validate(

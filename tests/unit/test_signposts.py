@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.signposts import fenced, find_label, first_words, label_name, number_of, one_line, spot
-from storage.entries import Entry, Json, Kind, Label, message, record
+from storage.records.entries import Entry, Json, Kind, Label, message, record
 
 
 def entry(kind: Kind, body: Json) -> Entry:

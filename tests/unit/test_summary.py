@@ -24,7 +24,7 @@ from agent.summary import (
 from agent.summary_files import MAX_FILES, FileList, with_files, without_files
 from agent.summary_parts import MAX_PARTS, TOOL_LIMIT, blocks_of, parts_of
 from storage.context import context
-from storage.entries import Entry, Kind, Usage, record
+from storage.records.entries import Entry, Kind, Usage, record
 from tests.small_paths import SmallPath
 
 SPEC = ModelSpec("parent", "scripted")

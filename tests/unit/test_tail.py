@@ -12,7 +12,7 @@ from agent.tail import (
     suspended_calls,
     tool_message,
 )
-from storage.entries import Entry, Kind, message, record
+from storage.records.entries import Entry, Kind, message, record
 
 
 class Path:

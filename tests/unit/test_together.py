@@ -6,8 +6,8 @@ import pytest
 
 from agent.slots import Slots
 from agent.together import together
-from storage.delegations import Delegation
-from storage.entries import Usage
+from storage.records.delegations import Delegation
+from storage.records.entries import Usage
 
 
 async def later(value: int, seconds: float = 0.0) -> int:

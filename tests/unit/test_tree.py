@@ -1,7 +1,7 @@
 """Pure helpers on paths."""
 
-from storage.entries import Draft, Entry, Kind
-from storage.tree import from_first_kept
+from storage.records.entries import Draft, Entry, Kind
+from storage.tree.paths import from_first_kept
 
 
 def entry(id_: int, kind: Kind = Kind.MESSAGE, first_kept: int | None = None) -> Entry:

@@ -20,7 +20,7 @@ from agent.verdict import (
     parse_verdict,
     verdict_json,
 )
-from storage.entries import Usage, message
+from storage.records.entries import Usage, message
 
 PASS, FAIL, INCONCLUSIVE = Verdict
 

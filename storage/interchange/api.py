@@ -1,0 +1,104 @@
+"""Sessions as files: Pi's session format in and out, OpenAI's lists of messages in."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from storage.errors import InterchangeError
+from storage.interchange.json_reader import parse, parse_line
+from storage.interchange.openai import read_openai
+from storage.interchange.pi_read import Imported, read_pi
+from storage.interchange.pi_write import Exported
+from storage.records.entries import Entry, Label, Session, SessionDraft, SessionKind
+from storage.store import Transaction
+from storage.tree.paths import fork_point
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_session(data: bytes, now: float) -> Imported:
+    """A file's session: Pi's JSON lines, versions 1 to 3, our own export among them, or a list of
+    messages in OpenAI's shape, or an object with one under "messages", or one message on each line.
+
+    `now`, Unix seconds, is the time of what has none. InterchangeError says which line is broken;
+    then nothing is to be taken.
+    """
+    data = data.removeprefix(_BOM)
+    lines = [(n, raw) for n, line in enumerate(data.split(b"\n"), 1) if (raw := line.strip())]
+    if not lines:
+        raise InterchangeError("the file is empty")
+    if lines[0][1].startswith(b"["):
+        return read_openai(_whole(data), now)
+    if (messages := _messages(data, lines)) is not None:
+        return read_openai(messages, now)
+    return read_pi(lines, now)
+
+
+def _messages(data: bytes, lines: Sequence[tuple[int, bytes]]) -> object:
+    """What stands under "messages" where the whole file is one object, or the messages where each
+    has a line of its own; else None."""
+    first = _object(lines[0][1])
+    if first is None:  # An object may take several lines.
+        return (_object(data) or {}).get("messages")
+    if first.get("type") == "session":
+        return None
+    if "role" in first:
+        return [parse_line(number, raw) for number, raw in lines]
+    if "messages" in first and len(lines) > 1:
+        raise InterchangeError(
+            f"line {lines[1][0]}: is a second conversation; one file is one session"
+        )
+    return first.get("messages")
+
+
+def _object(raw: bytes) -> dict[str, Any] | None:
+    """None for what is no object. The reader of lines names a fault."""
+    try:
+        value = parse(raw)
+    except InterchangeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _whole(data: bytes) -> object:
+    try:
+        return parse(data)
+    except InterchangeError as error:
+        raise InterchangeError(f"the file {error}") from None
+
+
+def take_in(tx: Transaction, imported: Imported) -> Session:
+    """Store it as a new session."""
+    session = tx.tree.create(SessionDraft(SessionKind.CHAT, imported.title)).id
+    tx.tree.plant(session, imported.entries, imported.leaf)
+    if imported.header is not None:
+        tx.directory.set_fact(_header_fact(session), imported.header)
+    return tx.tree.session(session)
+
+
+def gather(tx: Transaction, session: int) -> Exported:
+    """All that an export of a session says. Transcripts of its delegations are sessions of their
+    own, and not part of it. NotFound where there is no such session."""
+    found = tx.tree.session(session)
+    entries = with_ancestors(tx, session)
+    originals: dict[int, str] = {}
+    for one in {entry.session for entry in entries}:
+        originals |= tx.tree.originals(one)
+    labels: list[Label] = tx.tree.labels(session)
+    header = tx.directory.fact(_header_fact(session))
+    return Exported(found, entries, tuple(labels), originals, header)
+
+
+def with_ancestors(tx: Transaction, session: int) -> tuple[Entry, ...]:
+    """A session's entries, oldest first, and those of other sessions that they stand below: what a
+    fork begins with."""
+    found = tx.tree.session(session)
+    entries = {entry.id: entry for entry in tx.tree.entries(session)}
+    named = {fork_point(found), found.leaf, *(entry.parent for entry in entries.values())}
+    for upper in sorted((id_ for id_ in named if id_ is not None), reverse=True):
+        if upper not in entries:  # a path may be long, and most of these are on one
+            entries |= {entry.id: entry for entry in tx.tree.path(upper)}
+    return tuple(entries[id_] for id_ in sorted(entries))
+
+
+def _header_fact(session: int) -> str:
+    return f"header:{session}"

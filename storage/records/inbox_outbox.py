@@ -1,0 +1,95 @@
+"""Rows of the inbox and the outbox: what came in and is not finished, what must go out.
+
+An update is in the inbox before its platform hears that we have it; a message is in the outbox
+before it is sent, one row per platform message. Addresses are "platform:chat" or
+"platform:chat/thread".
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from storage.records.entries import Json
+
+
+class InboxState(StrEnum):
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    """Given up: it failed each time it was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Something to be worked on: an update of a platform, or a wake-up of our own."""
+
+    key: str
+    """Unique for ever: the second arrival with a key is not stored."""
+    kind: str
+    """"message", "edit", "press", "unreadable", "resume", "result", or the name of a job."""
+    address: str
+    payload: Json
+    session: int | None = None
+    cursor: str | None = None
+    """The platform's own mark of how far this conversation was read, kept with the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    id: int
+    key: str
+    kind: str
+    address: str
+    payload: Json
+    session: int | None
+    """The session whose turn answers it; None until it is routed."""
+    entry: int | None
+    """The entry it became; None until it is appended."""
+    state: InboxState
+    time: float
+
+
+class OutboxState(StrEnum):
+    PENDING = "pending"
+    SENT = "sent"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file on its way out. A parcel's payload names it: {"file": id}."""
+
+    name: str
+    data: bytes = field(repr=False)
+    picture: bool = False
+    """Shown as a picture, not as a document. Then it is a PNG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A platform message that is not stored yet."""
+
+    address: str
+    kind: str
+    """"post" or "edit"."""
+    payload: Json
+    entry: int | None = None
+    """The entry this message shows, for message links."""
+    edits: int | None = None
+    """For an edit: the outbox row whose platform message it changes."""
+    file: StoredFile | None = None
+    """A file that is not kept yet: it is, with the parcel."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    id: int
+    address: str
+    kind: str
+    payload: Json
+    entry: int | None
+    edits: int | None
+    state: OutboxState
+    message_id: str | None
+    """The platform's id of the message, once sent."""
+    error: str
+    time: float

@@ -1,0 +1,84 @@
+"""A question to a person: one shape for everything that waits for somebody's decision."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from storage.records.entries import Json
+
+
+class QuestionState(StrEnum):
+    OPEN = "open"
+    DECIDED = "decided"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    key: str
+    """Unique within its question; what the asker gets back."""
+    label: str
+    style: str = "plain"
+    """"plain", "primary" or "danger"."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionDraft:
+    kind: str
+    """What asks: "escalation"."""
+    text: str
+    """Markdown."""
+    choices: tuple[Choice, ...]
+    session: int
+    """The session whose turn goes on with the answer."""
+    address: str
+    """The conversation that asked, and that gets the answer."""
+    subject: Json
+    """What the asker needs to go on, e.g. {"delegation": 7}."""
+    expires: float | None = None
+    """Unix seconds; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    id: int
+    kind: str
+    text: str
+    choices: tuple[Choice, ...]
+    session: int
+    address: str
+    subject: Json
+    expires: float | None
+    created: float
+    state: QuestionState
+    level: int
+    """How many levels of the escalation policy it has been posted to."""
+    choice: str | None
+    """The key of the choice, once decided."""
+    decided_by: str
+    """Identity of who decided ("telegram:1001"), or "" when nobody did."""
+    decided_name: str
+    decided_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPost:
+    """One copy of a question in one conversation."""
+
+    id: int
+    question: int
+    address: str
+    outbox: int
+    """The outbox row that carries it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonRow:
+    """What a button's token stands for."""
+
+    token: str
+    question: int
+    choice: str
+    post: int
+    address: str
+    """Where the button was posted. A press from anywhere else is forged."""

@@ -1,0 +1,45 @@
+"""Bring a database up to date. Imported only when that is needed: Alembic is slow to import."""
+
+from threading import Lock
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from storage.errors import StoreUnavailable
+from storage.sql.dialect import parse_url, store_error, writer_engine
+
+# Alembic keeps what it is doing in globals, so one process does one upgrade at a time.
+_upgrading = Lock()
+
+
+def upgrade(url: str) -> None:
+    """Apply the migrations that are missing, all or none. Blocks.
+
+    Whoever comes second, when two processes do this at once, waits and finds it done.
+    StoreUnavailable where the database cannot be used or was written by a newer Bough.
+    """
+    parsed = parse_url(url)
+    config = Config()
+    config.set_main_option("script_location", "storage.sql:migrations")
+    engine = writer_engine(parsed)
+    try:
+        with _upgrading, engine.begin() as connection:
+            _refuse_newer(config, connection)
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except DBAPIError as error:
+        raise store_error(error, parsed) from error
+
+
+def _refuse_newer(config: Config, connection: Connection) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    for version in MigrationContext.configure(connection).get_current_heads():
+        if version not in known:
+            raise StoreUnavailable(
+                f"the database was last used by a newer Bough (its tables are at {version!r}): "
+                "install that one, or set [storage] url to another database"
+            )

@@ -1,0 +1,262 @@
+"""Inbox and outbox in SQL."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from storage.errors import NotFound
+from storage.json_text import dumps
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxRow,
+    InboxState,
+    OutboxRow,
+    OutboxState,
+    Parcel,
+    StoredFile,
+)
+from storage.sql.repositories.directory import set_cursor
+from storage.sql.rows import insert_row
+from storage.sql.schema import files, inbox, message_links, outbox
+
+_INBOX_COLUMNS = (
+    inbox.c.id,
+    inbox.c.key,
+    inbox.c.kind,
+    inbox.c.address,
+    inbox.c.payload,
+    inbox.c.session,
+    inbox.c.entry,
+    inbox.c.state,
+    inbox.c.time,
+)
+_SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
+_RECEIVE = insert(inbox)
+_ARRIVED = select(*_INBOX_COLUMNS).where(inbox.c.id == bindparam("row"))
+_UNFINISHED = (
+    select(*_INBOX_COLUMNS).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
+)
+_UNFINISHED_OF = _UNFINISHED.where(inbox.c.session == bindparam("session"))
+_ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
+_LINK = update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to"))
+_FINISH = (
+    update(inbox)
+    .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
+    .values(state=bindparam("to"))
+)
+
+_OUTBOX_COLUMNS = (
+    outbox.c.id,
+    outbox.c.address,
+    outbox.c.kind,
+    outbox.c.payload,
+    outbox.c.entry,
+    outbox.c.edits,
+    outbox.c.state,
+    outbox.c.message_id,
+    outbox.c.error,
+    outbox.c.time,
+)
+_ENQUEUE = insert(outbox)
+_ENQUEUED = select(*_OUTBOX_COLUMNS).where(outbox.c.id == bindparam("row"))
+_PENDING = (
+    select(*_OUTBOX_COLUMNS)
+    .where(outbox.c.state == OutboxState.PENDING.value)
+    .order_by(outbox.c.id)
+)
+_SENT = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row"))
+    .values(state=OutboxState.SENT.value, message_id=bindparam("message"))
+)
+_FAILED = (
+    update(outbox)
+    .where(outbox.c.id == bindparam("row"))
+    .values(state=OutboxState.FAILED.value, error=bindparam("reason"))
+)
+_LINKED = select(message_links.c.entry).where(
+    message_links.c.address == bindparam("at"), message_links.c.message_id == bindparam("message")
+)
+_RELINK_MESSAGE = (
+    update(message_links)
+    .where(
+        message_links.c.address == bindparam("at"),
+        message_links.c.message_id == bindparam("message"),
+    )
+    .values(entry=bindparam("to"))
+)
+_LINK_MESSAGE = insert(message_links)
+_KEEP = insert(files)
+_KEPT = select(files.c.name, files.c.data, files.c.picture).where(files.c.id == bindparam("file"))
+_DROP = delete(files).where(files.c.id == bindparam("file"))
+
+
+class SqlInbox:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self._now = now
+
+    def receive(self, arrival: Arrival) -> InboxRow | None:
+        if arrival.cursor is not None:
+            set_cursor(self._connection, arrival.address, arrival.cursor)
+        if self.seen(arrival.key):
+            return None
+        values = {
+            "key": arrival.key,
+            "kind": arrival.kind,
+            "address": arrival.address,
+            "payload": dumps(arrival.payload),
+            "session": arrival.session,
+            "entry": None,
+            "state": InboxState.OPEN.value,
+            "time": self._now,
+        }
+        row = insert_row(self._connection, _RECEIVE, values)
+        return InboxRow(
+            row,
+            arrival.key,
+            arrival.kind,
+            arrival.address,
+            arrival.payload,
+            arrival.session,
+            None,
+            InboxState.OPEN,
+            self._now,
+        )
+
+    def seen(self, key: str) -> bool:
+        return self._connection.execute(_SEEN, {"key": key}).scalar() is not None
+
+    def get(self, row: int) -> InboxRow:
+        found = self._connection.execute(_ARRIVED, {"row": row}).one_or_none()
+        if found is None:
+            raise NotFound(f"there is no inbox row {row}")
+        return _inbox_row(found)
+
+    def unfinished(self, session: int | None = None) -> list[InboxRow]:
+        if session is None:
+            rows = self._connection.execute(_UNFINISHED)
+        else:
+            rows = self._connection.execute(_UNFINISHED_OF, {"session": session})
+        return [_inbox_row(row) for row in rows]
+
+    def route(self, row: int, session: int) -> None:
+        if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
+            raise NotFound(f"there is no inbox row {row}")
+
+    def link(self, row: int, entry: int) -> None:
+        if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:
+            raise NotFound(f"there is no inbox row {row}")
+
+    def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
+        if not rows:
+            return
+        values = {"rows": list(rows), "to": state.value}
+        if self._connection.execute(_FINISH, values).rowcount != len(set(rows)):
+            raise NotFound(f"not all of the inbox rows {list(rows)} are there")
+
+
+class SqlOutbox:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self._now = now
+        self.grew = False
+        """Something was put in."""
+
+    def enqueue(self, parcel: Parcel) -> OutboxRow:
+        self.grew = True
+        payload = parcel.payload
+        if parcel.file is not None:
+            payload = {**payload, "file": self.keep(parcel.file)}
+        values = {
+            "address": parcel.address,
+            "kind": parcel.kind,
+            "payload": dumps(payload),
+            "entry": parcel.entry,
+            "edits": parcel.edits,
+            "state": OutboxState.PENDING.value,
+            "message_id": None,
+            "error": "",
+            "time": self._now,
+        }
+        return OutboxRow(
+            insert_row(self._connection, _ENQUEUE, values),
+            parcel.address,
+            parcel.kind,
+            payload,
+            parcel.entry,
+            parcel.edits,
+            OutboxState.PENDING,
+            None,
+            "",
+            self._now,
+        )
+
+    def get(self, row: int) -> OutboxRow:
+        found = self._connection.execute(_ENQUEUED, {"row": row}).one_or_none()
+        if found is None:
+            raise NotFound(f"there is no outbox row {row}")
+        return _outbox_row(found)
+
+    def pending(self) -> list[OutboxRow]:
+        return [_outbox_row(row) for row in self._connection.execute(_PENDING)]
+
+    def sent(self, row: int, message_id: str | None) -> None:
+        parcel = self.get(row)
+        self._connection.execute(_SENT, {"row": row, "message": message_id})
+        if message_id is not None and parcel.entry is not None:
+            self.link_message(parcel.address, message_id, parcel.entry)
+
+    def failed(self, row: int, error: str) -> None:
+        if not self._connection.execute(_FAILED, {"row": row, "reason": error}).rowcount:
+            raise NotFound(f"there is no outbox row {row}")
+
+    def link_message(self, address: str, message_id: str, entry: int) -> None:
+        values = {"at": address, "message": message_id, "to": entry}
+        if not self._connection.execute(_RELINK_MESSAGE, values).rowcount:
+            link = {"address": address, "message_id": message_id, "entry": entry}
+            self._connection.execute(_LINK_MESSAGE, link)
+
+    def linked_entry(self, address: str, message_id: str) -> int | None:
+        entry: int | None = self._connection.execute(
+            _LINKED, {"at": address, "message": message_id}
+        ).scalar()
+        return entry
+
+    def keep(self, file: StoredFile) -> int:
+        values = {"name": file.name, "picture": file.picture, "data": file.data}
+        return insert_row(self._connection, _KEEP, values)
+
+    def kept(self, file: int) -> StoredFile:
+        row = self._connection.execute(_KEPT, {"file": file}).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no file {file}")
+        return StoredFile(row.name, row.data, row.picture)
+
+    def drop(self, file: int) -> None:
+        self._connection.execute(_DROP, {"file": file})
+
+
+def _inbox_row(row: Sequence[Any]) -> InboxRow:
+    id_, key, kind, address, payload, session, entry, state, time = row
+    return InboxRow(
+        id_, key, kind, address, json.loads(payload), session, entry, InboxState(state), time
+    )
+
+
+def _outbox_row(row: Sequence[Any]) -> OutboxRow:
+    id_, address, kind, payload, entry, edits, state, message_id, error, time = row
+    return OutboxRow(
+        id_,
+        address,
+        kind,
+        json.loads(payload),
+        entry,
+        edits,
+        OutboxState(state),
+        message_id,
+        error,
+        time,
+    )

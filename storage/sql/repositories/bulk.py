@@ -1,0 +1,114 @@
+"""Sessions taken in whole, and read whole, in SQL."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from storage.json_text import dumps
+from storage.records.entries import Entry, Kind, Planted
+from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.schema import entries, original_ids, sessions
+from storage.tree.bulk import grown
+from storage.tree.paths import sort_of
+
+_AT_ONCE = 2_000
+"""Rows in one statement."""
+
+_LAST_ID = select(func.coalesce(func.max(entries.c.id), 0))
+_INSERT = insert(entries)
+_INSERT_ORIGINAL = insert(original_ids)
+_LAST_NUMBER = select(sessions.c.last_number).where(sessions.c.id == bindparam("session"))
+_SET_LEAF = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(leaf=bindparam("to"), last_number=bindparam("number"))
+)
+_ENTRIES = (
+    select(*ENTRY_COLUMNS)
+    .where(entries.c.session == bindparam("session"))
+    .order_by(entries.c.number)
+)
+_SIZES = select(entries.c.session, func.count()).group_by(entries.c.session)
+_ORIGINAL = select(original_ids.c.entry).where(
+    original_ids.c.session == bindparam("session"),
+    original_ids.c.original == bindparam("called"),
+)
+_ORIGINALS = select(original_ids.c.entry, original_ids.c.original).where(
+    original_ids.c.session == bindparam("session")
+)
+
+
+def plant(
+    connection: Connection, session: int, planted: Sequence[Planted], leaf: int | None, now: float
+) -> list[int]:
+    """See Tree.plant. The ids are given out here: SQLite's one writer has no rival."""
+    first_id = connection.execute(_LAST_ID).scalar_one() + 1
+    number = connection.execute(_LAST_NUMBER, {"session": session}).scalar_one()
+    rows = (
+        _row(entry, strand)
+        for entry, strand in grown(
+            planted, session=session, first_id=first_id, first_number=number + 1, now=now
+        )
+    )
+    while batch := list(islice(rows, _AT_ONCE)):
+        connection.execute(_INSERT, batch)
+    originals = _originals(planted, session, first_id)
+    while names := list(islice(originals, _AT_ONCE)):
+        connection.execute(_INSERT_ORIGINAL, names)
+    to = None if leaf is None else first_id + leaf
+    values = {"of_session": session, "to": to, "number": number + len(planted)}
+    connection.execute(_SET_LEAF, values)
+    return list(range(first_id, first_id + len(planted)))
+
+
+def all_entries(connection: Connection, session: int) -> list[Entry]:
+    found: list[Entry] = []
+    for rows in connection.execute(_ENTRIES, {"session": session}).partitions(256):
+        found += entries_of(rows)
+    return found
+
+
+def sizes(connection: Connection) -> dict[int, int]:
+    """Session → how many entries it has, where it has any."""
+    return {row[0]: row[1] for row in connection.execute(_SIZES)}
+
+
+def original(connection: Connection, session: int, called: str) -> int | None:
+    """The id of a session's own entry."""
+    values = {"session": session, "called": called}
+    found: int | None = connection.execute(_ORIGINAL, values).scalar()
+    return found
+
+
+def originals(connection: Connection, session: int) -> dict[int, str]:
+    rows = connection.execute(_ORIGINALS, {"session": session})
+    return {row[0]: row[1] for row in rows}
+
+
+def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
+    kept = entry.body.get("first_kept") if entry.kind is Kind.COMPACTION else None
+    return {
+        "id": entry.id,
+        "session": entry.session,
+        "parent": entry.parent,
+        "number": entry.number,
+        "depth": entry.depth,
+        "strand": strand if strand != entry.id else None,
+        "kind": entry.kind.value,
+        "sort": sort_of(entry.kind, entry.body),
+        "body": dumps(entry.body),
+        "first_kept": kept,
+        "author": entry.author,
+        "tokens": entry.tokens,
+        "time": entry.time,
+    }
+
+
+def _originals(
+    planted: Sequence[Planted], session: int, first_id: int
+) -> Iterator[Mapping[str, Any]]:
+    for place, each in enumerate(planted):
+        if each.original:
+            yield {"session": session, "original": each.original, "entry": first_id + place}

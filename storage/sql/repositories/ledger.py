@@ -1,0 +1,86 @@
+"""The ledger in SQL."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import ColumnElement, Connection, String, bindparam, cast, func, insert, select
+
+from storage.records.entries import Usage
+from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.sql.schema import ledger
+
+_ADD = insert(ledger)
+_COST = func.sum(ledger.c.cost)
+_UNKNOWN = func.count() - func.count(ledger.c.cost)
+_SUMS = (
+    func.coalesce(func.sum(ledger.c.input_tokens), 0),
+    func.coalesce(func.sum(ledger.c.output_tokens), 0),
+    func.coalesce(func.sum(ledger.c.calls), 0),
+    func.coalesce(_COST, 0.0),
+    _UNKNOWN,
+)
+_BY_TIER = (
+    select(ledger.c.tier, *_SUMS)
+    .where(ledger.c.delegation == bindparam("delegation"))
+    .group_by(ledger.c.tier)
+)
+
+
+class SqlLedger:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self._now = now
+
+    def add(self, line: LedgerLine) -> None:
+        values = {
+            "time": self._now,
+            "day": datetime.fromtimestamp(self._now, UTC).date().isoformat(),
+            "tier": line.tier,
+            "model": line.model,
+            "input_tokens": line.usage.input,
+            "output_tokens": line.usage.output,
+            "calls": line.usage.calls,
+            "cost": line.usage.cost,
+            "session": line.session,
+            "address": line.address,
+            "person": line.person,
+            "delegation": line.delegation,
+        }
+        self._connection.execute(_ADD, values)
+
+    def by_tier(self, delegation: int) -> dict[str, Usage]:
+        rows = self._connection.execute(_BY_TIER, {"delegation": delegation})
+        return {tier: _usage(Spending(*sums)) for tier, *sums in rows}
+
+    def total(
+        self, *, since: float, address: str | None = None, person: str | None = None
+    ) -> Spending:
+        query = select(*_SUMS).where(*_which(since, address, person))
+        return Spending(*self._connection.execute(query).one())
+
+    def grouped(
+        self, by: LedgerGroup, *, since: float, address: str | None = None
+    ) -> list[tuple[str, Spending]]:
+        column = cast(ledger.c[by], String)
+        query = (
+            select(column, *_SUMS)
+            .where(*_which(since, address))
+            .group_by(column)
+            .order_by(func.coalesce(_COST, 0.0).desc(), column)
+        )
+        return [(name, Spending(*sums)) for name, *sums in self._connection.execute(query)]
+
+
+def _which(
+    since: float, address: str | None, person: str | None = None
+) -> list[ColumnElement[bool]]:
+    where: list[ColumnElement[bool]] = [ledger.c.time >= since]
+    if address is not None:
+        where.append(ledger.c.address == address)
+    if person is not None:
+        where.append(ledger.c.person == person)
+    return where
+
+
+def _usage(spent: Spending) -> Usage:
+    """Where the cost of one call is not known, neither is that of all."""
+    return Usage(spent.input, spent.output, spent.calls, None if spent.unpriced else spent.cost)

@@ -1,0 +1,205 @@
+"""Questions, their copies and their buttons in SQL."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from storage.errors import NotFound
+from storage.json_text import dumps
+from storage.records.questions import (
+    ButtonRow,
+    Choice,
+    Question,
+    QuestionDraft,
+    QuestionPost,
+    QuestionState,
+)
+from storage.sql.rows import insert_row
+from storage.sql.schema import buttons, question_posts, questions
+
+_COLUMNS = (
+    questions.c.id,
+    questions.c.kind,
+    questions.c.text,
+    questions.c.choices,
+    questions.c.session,
+    questions.c.address,
+    questions.c.subject,
+    questions.c.expires,
+    questions.c.created,
+    questions.c.state,
+    questions.c.level,
+    questions.c.choice,
+    questions.c.decided_by,
+    questions.c.decided_name,
+    questions.c.decided_at,
+)
+_CREATE = insert(questions)
+_QUESTION = select(*_COLUMNS).where(questions.c.id == bindparam("question"))
+_OPEN = (
+    select(*_COLUMNS).where(questions.c.state == QuestionState.OPEN.value).order_by(questions.c.id)
+)
+_OPEN_OF = _OPEN.where(questions.c.session == bindparam("session"))
+_CLOSE = (
+    update(questions)
+    .where(questions.c.id == bindparam("question"), questions.c.state == QuestionState.OPEN.value)
+    .values(
+        state=bindparam("to"),
+        choice=bindparam("key"),
+        decided_by=bindparam("by"),
+        decided_name=bindparam("called"),
+        decided_at=bindparam("now"),
+    )
+)
+_REACH_LEVEL = (
+    update(questions)
+    .where(questions.c.id == bindparam("question"), questions.c.level == bindparam("below"))
+    .values(level=bindparam("to"))
+)
+_ADD_POST = insert(question_posts)
+_POSTS = (
+    select(
+        question_posts.c.id,
+        question_posts.c.question,
+        question_posts.c.address,
+        question_posts.c.outbox,
+    )
+    .where(question_posts.c.question == bindparam("question"))
+    .order_by(question_posts.c.id)
+)
+_ADD_BUTTON = insert(buttons)
+_BUTTON = select(
+    buttons.c.token, buttons.c.question, buttons.c.choice, buttons.c.post, buttons.c.address
+).where(buttons.c.token == bindparam("pressed"))
+
+
+class SqlQuestions:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self._now = now
+
+    def create(self, draft: QuestionDraft) -> Question:
+        values = {
+            "kind": draft.kind,
+            "text": draft.text,
+            "choices": dumps([asdict(choice) for choice in draft.choices]),
+            "session": draft.session,
+            "address": draft.address,
+            "subject": dumps(draft.subject),
+            "expires": draft.expires,
+            "created": self._now,
+            "state": QuestionState.OPEN.value,
+            "level": 0,
+            "choice": None,
+            "decided_by": "",
+            "decided_name": "",
+            "decided_at": None,
+        }
+        return self.get(insert_row(self._connection, _CREATE, values))
+
+    def get(self, question: int) -> Question:
+        row = self._connection.execute(_QUESTION, {"question": question}).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no question {question}")
+        return _question(row)
+
+    def open(self, session: int | None = None) -> list[Question]:
+        if session is None:
+            rows = self._connection.execute(_OPEN)
+        else:
+            rows = self._connection.execute(_OPEN_OF, {"session": session})
+        return [_question(row) for row in rows]
+
+    def close(
+        self,
+        question: int,
+        state: QuestionState,
+        *,
+        choice: str | None = None,
+        by: str = "",
+        name: str = "",
+    ) -> bool:
+        if state is QuestionState.OPEN:
+            raise ValueError("a question cannot be closed into being open")
+        values = {
+            "question": question,
+            "to": state.value,
+            "key": choice,
+            "by": by,
+            "called": name,
+            "now": self._now,
+        }
+        return self._changed(question, self._connection.execute(_CLOSE, values).rowcount)
+
+    def reach_level(self, question: int, level: int) -> bool:
+        values = {"question": question, "below": level - 1, "to": level}
+        return self._changed(question, self._connection.execute(_REACH_LEVEL, values).rowcount)
+
+    def add_post(self, question: int, address: str, outbox: int) -> QuestionPost:
+        values = {"question": question, "address": address, "outbox": outbox}
+        post = insert_row(self._connection, _ADD_POST, values)
+        return QuestionPost(post, question, address, outbox)
+
+    def posts(self, question: int) -> list[QuestionPost]:
+        return [
+            QuestionPost(*row) for row in self._connection.execute(_POSTS, {"question": question})
+        ]
+
+    def add_button(self, token: str, post: QuestionPost, choice: Choice) -> None:
+        values = {
+            "token": token,
+            "question": post.question,
+            "choice": choice.key,
+            "post": post.id,
+            "address": post.address,
+        }
+        self._connection.execute(_ADD_BUTTON, values)
+
+    def button(self, token: str) -> ButtonRow | None:
+        row = self._connection.execute(_BUTTON, {"pressed": token}).one_or_none()
+        return None if row is None else ButtonRow(*row)
+
+    def _changed(self, question: int, rows: int) -> bool:
+        if rows == 0:
+            self.get(question)  # NotFound, where that is the reason
+        return rows == 1
+
+
+def _question(row: Sequence[Any]) -> Question:
+    (
+        id_,
+        kind,
+        text,
+        choices,
+        session,
+        address,
+        subject,
+        expires,
+        created,
+        state,
+        level,
+        choice,
+        decided_by,
+        decided_name,
+        decided_at,
+    ) = row
+    return Question(
+        id=id_,
+        kind=kind,
+        text=text,
+        choices=tuple(Choice(**c) for c in json.loads(choices)),
+        session=session,
+        address=address,
+        subject=json.loads(subject),
+        expires=expires,
+        created=created,
+        state=QuestionState(state),
+        level=level,
+        choice=choice,
+        decided_by=decided_by,
+        decided_name=decided_name,
+        decided_at=decided_at,
+    )

@@ -1,0 +1,399 @@
+"""Sessions and their entries in SQL."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    CursorResult,
+    Executable,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
+
+from storage.errors import EpochLost, LeafMoved, NotFound
+from storage.json_text import dumps
+from storage.records.entries import (
+    Draft,
+    Entry,
+    Kind,
+    Label,
+    LeafMove,
+    Planted,
+    Session,
+    SessionDraft,
+    SessionKind,
+    Strand,
+    Stretch,
+)
+from storage.sql.repositories import bulk, paths, strands
+from storage.sql.rows import ENTRY_COLUMNS, entries_of, insert_row
+from storage.sql.schema import entries, leaf_moves, sessions
+from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
+
+_SESSION_COLUMNS = (
+    sessions.c.id,
+    sessions.c.kind,
+    sessions.c.leaf,
+    sessions.c.epoch,
+    sessions.c.title,
+    sessions.c.parent_session,
+    sessions.c.parent_entry,
+    sessions.c.created,
+)
+_SESSION = select(*_SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
+_LOCKED_SESSION = _SESSION.with_for_update()
+_CHILDREN = (
+    select(*_SESSION_COLUMNS)
+    .where(sessions.c.parent_session == bindparam("session"))
+    .order_by(sessions.c.id)
+)
+_ALL = (
+    select(*_SESSION_COLUMNS)
+    .where(sessions.c.kind == bindparam("kind"))
+    .order_by(sessions.c.id.desc())
+)
+_CREATE = insert(sessions)
+_CLAIM = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(epoch=sessions.c.epoch + 1)
+    .returning(*_SESSION_COLUMNS)
+)
+
+_parent = entries.alias("parent")
+_AFTER = bindparam("after", type_=entries.c.id.type)
+_GIVEN = ("kind", "sort", "body", "first_kept", "author", "tokens", "time")
+_sibling = entries.alias("sibling")
+_of_session = bindparam("of_session", type_=sessions.c.id.type)
+# The strand that the entry continues: its parent's, where it is the first child there.
+_STRAND = (
+    select(func.coalesce(_parent.c.strand, _parent.c.id))
+    .where(
+        _parent.c.id == _AFTER,
+        _parent.c.session == _of_session,
+        ~exists().where(_sibling.c.parent == _parent.c.id, _sibling.c.session == _of_session),
+    )
+    .scalar_subquery()
+)
+# Where the session is as the caller saw it: the entry, with its place. Else nothing.
+_APPEND = (
+    insert(entries)
+    .from_select(
+        ["session", "parent", "number", "depth", "strand", *_GIVEN],
+        select(
+            sessions.c.id,
+            _AFTER,
+            sessions.c.last_number + literal_column("1"),
+            func.coalesce(
+                select(_parent.c.depth + literal_column("1"))
+                .where(_parent.c.id == _AFTER)
+                .scalar_subquery(),
+                literal_column("0"),
+            ),
+            _STRAND,
+            *(bindparam(name, type_=entries.c[name].type) for name in _GIVEN),
+        )
+        .where(
+            sessions.c.id == _of_session,
+            sessions.c.epoch
+            == func.coalesce(bindparam("of_epoch", type_=sessions.c.epoch.type), sessions.c.epoch),
+            or_(bindparam("aside", type_=Boolean), sessions.c.leaf.is_not_distinct_from(_AFTER)),
+        )
+        .with_for_update(of=sessions),
+    )
+    .returning(entries.c.id, entries.c.number, entries.c.depth)
+)
+_MOVE = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(leaf=bindparam("to"), last_number=bindparam("number"))
+)
+_COUNT = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(last_number=bindparam("number"))
+)
+_RENAME = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(title=bindparam("called"))
+    .returning(*_SESSION_COLUMNS)
+)
+# A session goes on counting from where it was, or from the other session's entry it moves to.
+_MOVE_ACROSS = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("of_session"))
+    .values(
+        leaf=bindparam("to"),
+        last_number=case(
+            (sessions.c.last_number < bindparam("number"), bindparam("number")),
+            else_=sessions.c.last_number,
+        ),
+    )
+)
+_NUMBER = select(entries.c.number).where(entries.c.id == bindparam("entry"))
+_RECORD_MOVE = insert(leaf_moves)
+_LEAF_MOVES = (
+    select(
+        leaf_moves.c.from_entry,
+        leaf_moves.c.to_entry,
+        leaf_moves.c.moved_by,
+        leaf_moves.c.why,
+        leaf_moves.c.time,
+    )
+    .where(leaf_moves.c.session == bindparam("session"))
+    .order_by(leaf_moves.c.id.desc())
+    .limit(bindparam("at_most"))
+)
+
+_ENTRY = select(*ENTRY_COLUMNS).where(entries.c.id == bindparam("entry"))
+
+
+class SqlTree:
+    def __init__(self, connection: Connection, now: float) -> None:
+        self._connection = connection
+        self._now = now
+
+    def create(self, draft: SessionDraft) -> Session:
+        if draft.parent_entry is not None:
+            self._number(draft.parent_entry)
+        values = {
+            "kind": draft.kind.value,
+            "leaf": None,
+            "epoch": 0,
+            "last_number": 0,
+            "title": draft.title,
+            "parent_session": draft.parent_session,
+            "parent_entry": draft.parent_entry,
+            "created": self._now,
+        }
+        return self.session(insert_row(self._connection, _CREATE, values))
+
+    def session(self, session: int) -> Session:
+        return self._session(_SESSION, session)
+
+    def children(self, session: int) -> list[Session]:
+        return [_session(row) for row in self._connection.execute(_CHILDREN, {"session": session})]
+
+    def claim(self, session: int) -> Session:
+        return self._session(_CLAIM, session)
+
+    def rename(self, session: int, title: str) -> Session:
+        row = self._connection.execute(_RENAME, {"session": session, "called": title})
+        return self._one(row, session)
+
+    def append(
+        self,
+        session: int,
+        draft: Draft,
+        *,
+        after: int | None,
+        epoch: int | None = None,
+        aside: bool = False,
+    ) -> Entry:
+        time = self._now if draft.time is None else draft.time
+        values = {
+            "of_session": session,
+            "after": after,
+            "of_epoch": epoch,
+            "aside": aside,
+            "kind": draft.kind.value,
+            "sort": sort_of(draft.kind, draft.body),
+            "body": dumps(draft.body),
+            "first_kept": _first_kept(draft),
+            "author": draft.author,
+            "tokens": draft.tokens,
+            "time": time,
+        }
+        appended = self._connection.execute(_APPEND, values).one_or_none()
+        if appended is None:
+            raise self._not_as_seen(session, after, epoch)
+        entry, number, depth = appended
+        if aside:
+            self._connection.execute(_COUNT, {"of_session": session, "number": number})
+        else:
+            self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
+        return Entry(
+            entry,
+            session,
+            after,
+            number,
+            depth,
+            draft.kind,
+            draft.body,
+            draft.author,
+            draft.tokens,
+            time,
+        )
+
+    def _not_as_seen(
+        self, session: int, after: int | None, epoch: int | None
+    ) -> EpochLost | LeafMoved:
+        """Why nothing was appended. NotFound where there is no such session."""
+        found = self.session(session)
+        if epoch is not None and epoch != found.epoch:
+            return EpochLost(f"session {session} is in epoch {found.epoch}, not {epoch}")
+        return LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
+
+    def move_leaf(
+        self, session: int, to: int | None, *, after: int | None, by: str, why: str = ""
+    ) -> Session:
+        execute = self._connection.execute
+        found = self._session(_LOCKED_SESSION, session)
+        number = 0 if to is None else self._number(to)
+        if found.leaf != after:
+            raise LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
+        execute(_MOVE_ACROSS, {"of_session": session, "to": to, "number": number})
+        execute(
+            _RECORD_MOVE,
+            {
+                "session": session,
+                "from_entry": after,
+                "to_entry": to,
+                "moved_by": by,
+                "why": why,
+                "time": self._now,
+            },
+        )
+        return self.session(session)
+
+    def leaf_moves(self, session: int, limit: int = 100) -> list[LeafMove]:
+        values = {"session": session, "at_most": limit}
+        moves = [LeafMove(*row) for row in self._connection.execute(_LEAF_MOVES, values)]
+        return moves[::-1]
+
+    def entry(self, entry: int) -> Entry:
+        row = self._connection.execute(_ENTRY, {"entry": entry}).one_or_none()
+        if row is None:
+            raise NotFound(f"there is no entry {entry}")
+        return entries_of([row])[0]
+
+    def numbered(self, session: int, number: int) -> Entry | None:
+        found = strands.numbered(self._connection, session, number)
+        if found is not None:
+            return self.entry(found)
+        held = self.session(session)
+        for part in reversed(self.route(fork_point(held))):
+            found = strands.on_strand(self._connection, part.strand, number)
+            if found is not None and number <= part.last_number:
+                return self.entry(found)
+        return None
+
+    def child_entries(self, session: int, entry: int | None) -> list[Entry]:
+        return entries_of(strands.child_rows(self._connection, session, entry))
+
+    def path_end(self, leaf: int | None, limit: int) -> tuple[Entry, ...]:
+        if leaf is None or not limit:
+            return ()
+        return tuple(entries_of(strands.path_end_rows(self._connection, leaf, limit)))
+
+    def route(self, entry: int | None) -> tuple[Stretch, ...]:
+        return strands.route(self._connection, entry) if entry is not None else ()
+
+    def strands(self, session: int) -> list[Strand]:
+        return strands.strands(self._connection, session)
+
+    def along(
+        self,
+        strand: int,
+        low: int,
+        high: int,
+        *,
+        sorts: Collection[str],
+        limit: int,
+        newest: bool = False,
+    ) -> list[Entry]:
+        rows = strands.along_rows(
+            self._connection, strand, low, high, sorts=sorts, limit=limit, newest=newest
+        )
+        return entries_of(rows)
+
+    def labels(self, session: int) -> list[Label]:
+        held = self.session(session)
+        found = effective_labels(self._label_entries(held))
+        if (fork := fork_point(held)) is None:
+            return found
+        begins = self.route(fork)
+        return [label for label in found if self._has(session, begins, label.target)]
+
+    def _label_entries(self, session: Session) -> list[Entry]:
+        """A session's own, after all that were there when it was forked: a name may have moved."""
+        own = entries_of(strands.label_rows(self._connection, session.id))
+        if fork_point(session) is None or session.parent_session is None:
+            return own
+        inherited = self._label_entries(self.session(session.parent_session))
+        return [e for e in inherited if e.time <= session.created] + own
+
+    def _has(self, fork: int, begins: tuple[Stretch, ...], entry: int) -> bool:
+        """Whether an entry is a fork's own, or on the path that it begins with."""
+        last = self.route(entry)[-1]
+        return last.session == fork or is_on(begins, last.strand, last.last_depth)
+
+    def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
+        self._session(_LOCKED_SESSION, session)
+        return bulk.plant(self._connection, session, planted, leaf, self._now)
+
+    def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:
+        sizes = bulk.sizes(self._connection)
+        rows = self._connection.execute(_ALL, {"kind": kind.value})
+        return [(found, sizes.get(found.id, 0)) for found in map(_session, rows)]
+
+    def entries(self, session: int) -> list[Entry]:
+        return bulk.all_entries(self._connection, session)
+
+    def original(self, session: int, original: str) -> Entry | None:
+        found = bulk.original(self._connection, session, original)
+        if found is not None:
+            return self.entry(found)
+        on_path = self.route(fork_point(self.session(session)))
+        for one in dict.fromkeys(part.session for part in reversed(on_path)):
+            found = bulk.original(self._connection, one, original)
+            if found is not None:
+                last = self.route(found)[-1]
+                return self.entry(found) if is_on(on_path, last.strand, last.last_depth) else None
+        return None
+
+    def originals(self, session: int) -> dict[int, str]:
+        return bulk.originals(self._connection, session)
+
+    def path(self, leaf: int | None) -> tuple[Entry, ...]:
+        return paths.path(self._connection, leaf)
+
+    def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
+        return paths.context_path(self._connection, leaf)
+
+    def _session(self, statement: Executable, session: int) -> Session:
+        return self._one(self._connection.execute(statement, {"session": session}), session)
+
+    def _one(self, result: CursorResult[Any], session: int) -> Session:
+        row = result.one_or_none()
+        if row is None:
+            raise NotFound(f"there is no session {session}")
+        return _session(row)
+
+    def _number(self, entry: int) -> int:
+        number: int | None = self._connection.execute(_NUMBER, {"entry": entry}).scalar()
+        if number is None:
+            raise NotFound(f"there is no entry {entry}")
+        return number
+
+
+def _session(row: Sequence[Any]) -> Session:
+    id_, kind, leaf, epoch, title, parent_session, parent_entry, created = row
+    return Session(
+        id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created
+    )
+
+
+def _first_kept(draft: Draft) -> int | None:
+    kept = draft.body.get("first_kept") if draft.kind is Kind.COMPACTION else None
+    return kept if isinstance(kept, int) else None
