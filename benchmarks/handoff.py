@@ -20,9 +20,9 @@ shown too: a handoff is dear where the parent has to write much of it, for a chi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.model import Request
-from agent.tail import calls_of
-from agent.transcript import worker_paths
+from agent.delegation.transcript import worker_paths
+from agent.models.base import Request
+from agent.runtime.next_step import calls_of
 from benchmarks.figures import Figure
 from benchmarks.import_tree import (
     CALLERS,

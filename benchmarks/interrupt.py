@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import median
 
 from adapters.recording import RecordingAdapter
-from agent.model import Reply, Request
-from agent.scripted import Rule, ScriptedModel
+from agent.models.base import Reply, Request
+from agent.models.scripted import Rule, ScriptedModel
 from benchmarks.figures import Figure
 from benchmarks.processes import PATIENCE, scratch
 from gateway.app import bootstrap

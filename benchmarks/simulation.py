@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.recording import RecordingAdapter, Shown
-from agent.model import Reply, Request, ToolCall, price
+from agent.models.base import Reply, Request, ToolCall, price
 from benchmarks.processes import PATIENCE
 from gateway.app import bootstrap
 from gateway.config import Config

@@ -17,7 +17,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from agent.model import Request
+from agent.models.base import Request
 from benchmarks.simulation import PARENT_TOOL, Call, Move, calls_made, offered, shown_text
 from benchmarks.sites import ARCHIVE, BUTTON, HANDLER, MOVED, RENAMED, SETTINGS, Site
 from storage.records.entries import Json

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from adapters.base import Outgoing, Post
 from adapters.recording import RecordingAdapter
-from agent.litellm_model import LitellmModel
-from agent.scripted import Answer, Rule, ScriptedModel
+from agent.models.litellm_model import LitellmModel
+from agent.models.scripted import Answer, Rule, ScriptedModel
 from benchmarks.figures import Figure
 from benchmarks.processes import PATIENCE, PROJECT, environment, scratch
 from gateway.app import bootstrap

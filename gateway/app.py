@@ -9,15 +9,15 @@ from functools import partial
 
 from adapters.base import Adapter
 from adapters.terminal.adapter import TerminalAdapter
-from agent.demo import DEMO, demo_model, demo_specs
-from agent.fallback import Fallback, KeyRotation
-from agent.litellm_model import LitellmModel
-from agent.model import Model, ModelSpec
-from agent.models import Models, RoutedModel
-from agent.retry import Retrying
-from agent.scripted import ScriptedFiles
-from agent.slots import Slots
-from agent.subagent import Life, Subagents
+from agent.delegation.runner import Life, Subagents
+from agent.delegation.slots import Slots
+from agent.models.base import Model, ModelSpec
+from agent.models.demo import DEMO, demo_model, demo_specs
+from agent.models.fallback import Fallback, KeyRotation
+from agent.models.litellm_model import LitellmModel
+from agent.models.registry import Models, RoutedModel
+from agent.models.retry import Retrying
+from agent.models.scripted import ScriptedFiles
 from gateway.access import Access
 from gateway.alternatives import answer_items
 from gateway.budgets import Budgeted, Budgets

@@ -1,6 +1,6 @@
 """Results for a branch that the conversation has left: they are appended there, aside."""
 
-from agent.journal import Journal
+from agent.runtime.journal import Journal
 from storage.records.entries import Entry
 from storage.store import Transaction
 from storage.tree.paths import is_on, newest_tip

@@ -3,7 +3,7 @@ between them, or fail at a later one."""
 
 from dataclasses import dataclass
 
-from agent.model import Model, Reply, Request
+from agent.models.base import Model, Reply, Request
 from storage.records.ledger import LedgerLine
 from storage.store import Store
 

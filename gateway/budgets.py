@@ -7,8 +7,8 @@ Days are in UTC. An answer longer than OUTPUT_RESERVED can still cost more than 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.metering import estimated_input, metered
-from agent.model import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
+from agent.models.base import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
+from agent.models.usage import estimated_input, metered
 from gateway.config import BudgetsConfig
 from gateway.listing import age
 from gateway.usage import DAY, dollars, midnight

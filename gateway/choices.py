@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapters.base import Adapter
-from agent.alike import skeleton
-from agent.markup import escape, literal, visible
+from agent.text.alike import skeleton
+from agent.text.markdown import escape, literal, visible
 
 HEAD = "**The choices in full**"
 ALIKE = "⚠️ Some of them are easily taken for each other."

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from adapters.base import CommandSpec
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.alternatives import ALTERNATIVES
 from gateway.attach import ATTACHING
 from gateway.branch_points import BRANCH_POINTS

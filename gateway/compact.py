@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from adapters.base import CommandSpec
-from agent.compaction import context_tokens
-from agent.markup import escape
-from agent.model import ModelError, Purpose
+from agent.compaction.cut import context_tokens
+from agent.models.base import ModelError, Purpose
 from agent.off_loop import off_loop
+from agent.text.markdown import escape
 from gateway.compacting import Compacting
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item

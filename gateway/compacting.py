@@ -5,11 +5,11 @@ import logging
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.compaction import Cut, context_tokens, cut, due, recent_tokens
-from agent.journal import Alongside, Journal
-from agent.model import Model, ModelError, ModelSpec, Purpose
+from agent.compaction.cut import Cut, context_tokens, cut, due, recent_tokens
+from agent.compaction.summary import compaction_draft, summarise
+from agent.models.base import Model, ModelError, ModelSpec, Purpose
 from agent.off_loop import off_loop
-from agent.summary import compaction_draft, summarise
+from agent.runtime.journal import Alongside, Journal
 from gateway.booked import Booked
 from gateway.config import SessionConfig
 from storage.records.entries import Entry

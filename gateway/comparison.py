@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape, literal
-from agent.summary_files import FileList
+from agent.compaction.files import FileList
+from agent.text.markdown import bounded, escape, literal
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.menus import Item
 from gateway.signposts import button, find_entry, mark, one_line, spot, words

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from adapters.events import Conversation
-from agent.workspace import resolve_template
+from agent.tools.workspace import resolve_template
 from gateway.errors import ConfigError
 
 PREFIX = "BOUGH_"

@@ -3,7 +3,7 @@
 from functools import partial
 
 from adapters.base import CommandSpec
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age
 from gateway.menus import Item

@@ -4,21 +4,21 @@ handed."""
 import asyncio
 from dataclasses import dataclass, field
 
-from agent.activity import Activity
-from agent.delegation_events import Task
-from agent.handoff import Hydrated, Read, cache, hydrate, parse_handoff, reader
-from agent.handoff_auto import automatic
-from agent.handoff_fit import budget, prune
-from agent.loop import Agent
-from agent.models import RANKS, Models
-from agent.plan import Caller, HandOverRequest, Limits, Planner
-from agent.prompts import PARENT
-from agent.subagent import Subagents
-from agent.tools.delegate import DelegateTool
-from agent.tools.file import file_tools
-from agent.tools.registry import Call, Tool, Tools, toolbox
+from agent.delegation.activity import Activity
+from agent.delegation.core.events import Task
+from agent.delegation.handoff.automatic import automatic
+from agent.delegation.handoff.model import Hydrated, Read, cache, hydrate, parse_handoff, reader
+from agent.delegation.handoff.prune import budget, prune
+from agent.delegation.planner import Caller, HandOverRequest, Limits, Planner
+from agent.delegation.prompts import PARENT
+from agent.delegation.runner import Subagents
+from agent.delegation.tool import DelegateTool
+from agent.models.registry import RANKS, Models
+from agent.runtime.loop import Agent
+from agent.tools.base import Call, Tool, Tools, toolbox
+from agent.tools.files import file_tools
 from agent.tools.think import ThinkTool
-from agent.workspace import FileState, Workspace, resolve_template
+from agent.tools.workspace import FileState, Workspace, resolve_template
 from gateway.config import Config
 from storage.records.delegations import Delegation
 from storage.store import Store

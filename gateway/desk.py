@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
-from agent.activity import Activity
-from agent.models import Models
+from agent.delegation.activity import Activity
+from agent.models.registry import Models
 from gateway.config import Config
 from gateway.menus import Item, Menus, distinct
 from gateway.parcels import Composer

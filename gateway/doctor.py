@@ -9,8 +9,8 @@ from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
 from adapters.events import Conversation
-from agent.model import Model, ModelError, ModelSpec, Request, price
-from agent.models import Models
+from agent.models.base import Model, ModelError, ModelSpec, Request, price
+from agent.models.registry import Models
 from gateway.access import Access
 from gateway.app import model_specs, plain_model, platform_adapters
 from gateway.budgets import OUTPUT_RESERVED

@@ -7,7 +7,7 @@ from functools import partial
 from adapters.base import AdapterError, CommandSpec
 from adapters.events import File
 from adapters.filenames import safe_name
-from agent.markup import bounded, escape
+from agent.text.markdown import bounded, escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import leave, way_back
 from gateway.secrets import all_secrets

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from adapters.events import Message, Update
-from agent.ending import FINAL, interrupt
+from agent.delegation.ending import FINAL, interrupt
 from gateway.cutting import end_rows
 from gateway.faults import Faults
 from gateway.inbound import message_draft

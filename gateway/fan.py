@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.base import CommandSpec
-from agent.journal import Alongside, Journal
-from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
-from agent.markup import bounded, escape
-from agent.model import ModelError, Purpose, Reply
+from agent.models.base import ModelError, Purpose, Reply
+from agent.runtime.journal import Alongside, Journal
+from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.text.markdown import bounded, escape
 from agent.together import together
 from gateway.alternatives import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
 from gateway.desk import NOT_YOURS, Asked, Command, Desk, Work, answer

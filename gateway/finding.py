@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from adapters.base import CommandSpec
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.desk import Asked, Command, Desk, Work, answer
 from gateway.follower import AT_ONCE
 from gateway.listing import age

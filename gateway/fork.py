@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.opening import arrive, leave
 from gateway.signposts import PERSONS, find_label, label_name, to_rephrase, unquoted

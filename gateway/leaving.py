@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from adapters.base import CommandSpec
-from agent.compaction import has_messages
-from agent.markup import escape
-from agent.model import Model, ModelError, Purpose
-from agent.summary import Summary, branch_summary_draft, summarise_branch
+from agent.compaction.cut import has_messages
+from agent.compaction.summary import Summary, branch_summary_draft, summarise_branch
+from agent.models.base import Model, ModelError, Purpose
+from agent.text.markdown import escape
 from gateway.booked import Booked
 from gateway.compact import end
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from agent.activity import Activity
-from agent.markup import bounded, escape
+from agent.delegation.activity import Activity
+from agent.text.markdown import bounded, escape
 from gateway.menus import Item
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind, Usage

@@ -15,7 +15,7 @@ from functools import partial
 
 from adapters.base import Adapter, AdapterError, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
-from agent.activity import Activity
+from agent.delegation.activity import Activity
 from gateway.control import KIND, controls
 from gateway.listing import Family, family, panel_text
 from storage.errors import StoreError

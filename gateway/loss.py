@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from adapters.base import Adapter, AdapterError, Post
 from adapters.events import Conversation
-from agent.markup import escape
+from agent.text.markdown import escape
 from storage.errors import StoreLost
 
 log = logging.getLogger(__name__)

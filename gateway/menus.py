@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from adapters.base import Button
 from adapters.events import Press
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.access import Access
 from gateway.choices import told
 from gateway.parcels import Composer

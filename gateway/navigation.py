@@ -1,7 +1,7 @@
 """Going about in a conversation's tree: /branch, /goto, /undo, /redo, and the buttons for it."""
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape
+from agent.text.markdown import bounded, escape
 from gateway.alternatives import end_below, is_said
 from gateway.desk import Asked
 from gateway.labels import label_list

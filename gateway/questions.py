@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from adapters.base import Button
 from adapters.events import Press
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.access import Access
 from gateway.choices import Offer, chosen, told
 from gateway.config import EscalationConfig

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from agent.interruption import outcome_of, result_of
-from agent.journal import Journal
-from agent.loop import outcome_draft
-from agent.result import to_text
-from agent.subagent import Finished, Subagents
-from agent.tail import calls_of
-from agent.tools.registry import Done, Outcome
+from agent.delegation.interruption import outcome_of, result_of
+from agent.delegation.result import to_text
+from agent.delegation.runner import Finished, Subagents
+from agent.runtime.journal import Journal
+from agent.runtime.loop import outcome_draft
+from agent.runtime.next_step import calls_of
+from agent.tools.base import Done, Outcome
 from gateway.settle import has_result, is_answered
 from storage.records.delegations import Delegation
 from storage.records.inbox_outbox import Arrival, InboxRow

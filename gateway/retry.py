@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape
+from agent.text.markdown import bounded, escape
 from gateway.alternatives import move_to, stilled
 from gateway.desk import NOT_YOURS, NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.limits import no_room_below

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.markup import bounded
+from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
 from storage.context import context
 from storage.interchange.api import with_ancestors

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from agent.ending import interrupt
-from agent.interruption import result_of, settle_call
-from agent.loop import INTERRUPTED, outcome_draft
-from agent.model import ToolCall
-from agent.result import to_text
-from agent.tail import RunTools, calls_of, next_step, suspended_calls
-from agent.tools.registry import Done
+from agent.delegation.ending import interrupt
+from agent.delegation.interruption import result_of, settle_call
+from agent.delegation.result import to_text
+from agent.models.base import ToolCall
+from agent.runtime.loop import INTERRUPTED, outcome_draft
+from agent.runtime.next_step import RunTools, calls_of, next_step, suspended_calls
+from agent.tools.base import Done
 from gateway.asides import branch_end
 from storage.records.entries import Entry, Kind
 from storage.store import Transaction

@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 
-from agent.markup import bounded, escape, visible
+from agent.text.markdown import bounded, escape, visible
 from gateway.desk import Asked
 from gateway.menus import Item
 from storage.records.entries import Entry, Json, Kind, Label

@@ -1,6 +1,6 @@
 """What sessions are called in lists and answers."""
 
-from agent.markup import escape
+from agent.text.markdown import escape
 from gateway.signposts import last_of, one_line, spot, words
 from storage.records.entries import Overview
 from storage.store import Transaction

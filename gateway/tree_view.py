@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
-from agent.markup import bounded, escape
+from agent.text.markdown import bounded, escape
 from gateway.branches import said_strands
 from gateway.desk import NOTHING_YET, Asked, Command, Desk, Work, answer
 from gateway.listing import age

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from agent.journal import Journal
+from agent.runtime.journal import Journal
 from gateway.inbound import author_of
 from gateway.menus import Item
 from storage.records.entries import Entry

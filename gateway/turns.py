@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.base import Adapter
-from agent.activity import Activity
-from agent.journal import Alongside, Journal
-from agent.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
-from agent.markup import escape
-from agent.model import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
+from agent.delegation.activity import Activity
+from agent.delegation.prompts import in_company
+from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
 from agent.off_loop import LONG
-from agent.prompts import in_company
+from agent.runtime.journal import Alongside, Journal
+from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
+from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
 from gateway.asides import on_its_branch
 from gateway.compacting import Compacting

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent.markup import escape
+from agent.text.markdown import escape
 from storage.records.ledger import LedgerGroup, Spending
 from storage.store import Transaction
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from agent.handoff import (
+from agent.delegation.handoff.model import (
     Handoff,
     Read,
     parse_handoff,
 )
-from agent.workspace import FileState
+from agent.tools.workspace import FileState
 from storage.records.entries import Json
 
 STATE = FileState(5, 1, 2)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
-from agent.model import ToolCall
-from agent.tools.registry import Call, Done, parse_arguments, validate
+from agent.models.base import ToolCall
+from agent.tools.base import Call, Done, parse_arguments, validate
 
 
 class Arguments(BaseModel):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from agent.litellm_model import LONGEST_ERROR, LitellmModel
-from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.retry import Retrying
-from agent.scripted import Answer, Rule
+from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.litellm_model import LONGEST_ERROR, LitellmModel
+from agent.models.retry import Retrying
+from agent.models.scripted import Answer, Rule
 from storage.records.entries import Json, message
 from tests.stand_ins.model import (
     HTML,
@@ -392,7 +392,7 @@ async def test_neither_key_nor_prompt_is_in_errors_or_logs(
 def test_the_module_does_not_import_litellm() -> None:
     program = (
         "import sys, agent.litellm_model\n"
-        "agent.litellm_model.LitellmModel()\n"
+        "agent.models.litellm_model.LitellmModel()\n"
         "print(sorted({'litellm', 'openai', 'httpx'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -10,7 +10,7 @@ Whoever is told to condense something answers SUMMARY.
 
 from typing import Any
 
-from agent.scripted import Rule
+from agent.models.scripted import Rule
 
 Written = dict[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent.scripted import Rule
+from agent.models.scripted import Rule
 from tests.crash.patience import SECONDS, until
 from tests.crash.rules import SUMMARY, parsed_rules
 from tests.crash.scene import Scene, scene

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from adapters.recording import Shown
-from agent.model import Reply, Request
+from agent.models.base import Reply, Request
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from adapters.recording import RecordingAdapter, Shown
-from agent.model import Reply, Request
-from agent.scripted import Rule, ScriptedModel
+from agent.models.base import Reply, Request
+from agent.models.scripted import Rule, ScriptedModel
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.running import App

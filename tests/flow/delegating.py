@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adapters.recording import Shown
-from agent.model import Reply, Request
+from agent.models.base import Reply, Request
 from tests.flow.conftest import PATIENCE, Gateway, SpyModel
 
 Rule = dict[str, Any]

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from agent.model import Model
-from agent.scripted import Rule
+from agent.models.base import Model
+from agent.models.scripted import Rule
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANSWER,

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.model import Model, Reply, Request
-from agent.scripted import Rule
+from agent.models.base import Model, Reply, Request
+from agent.models.scripted import Rule
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.running import App

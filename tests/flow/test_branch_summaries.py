@@ -1,7 +1,7 @@
 import asyncio
 from typing import Any
 
-from agent.model import ModelError, ModelErrorKind, Reply, Request
+from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from storage.records.entries import Entry, Kind
 from storage.store import Store, Transaction
 from tests.flow.conftest import PATIENCE, Gateway, SpyModel, gateway

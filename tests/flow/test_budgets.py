@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.model import Reply, Request
+from agent.models.base import Reply, Request
 from gateway.budgets import OUTPUT_RESERVED
 from storage.records.entries import Usage
 from storage.sql.store import SqlStore

@@ -1,6 +1,6 @@
 from typing import Any
 
-from agent.model import ModelError, ModelErrorKind, Reply, Request
+from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from storage.records.entries import Kind
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway

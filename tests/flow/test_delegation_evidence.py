@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent.model import ModelError, ModelErrorKind, Reply, Request
-from agent.report import EVIDENCE_LIMIT
-from agent.result import SUMMARY_LIMIT
+from agent.delegation.core.report import EVIDENCE_LIMIT
+from agent.delegation.result import SUMMARY_LIMIT
+from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import SpyModel, gateway

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent.model import Reply, Request
-from agent.retry import Retrying
-from agent.subagent import Life
+from agent.delegation.runner import Life
+from agent.models.base import Reply, Request
+from agent.models.retry import Retrying
 from gateway.app import life_of_children
 from gateway.config import Config
 from storage.sql.store import SqlStore

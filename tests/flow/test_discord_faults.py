@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Misconfigured
-from agent.model import Model, Reply, Request
+from agent.models.base import Model, Reply, Request
 from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, discord_gateway
 from tests.flow.telegram_gateway import says
 from tests.stand_ins.discord_rest import Cut, Fail, Fault, Throttle

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.scripted import Answer, Rule
+from agent.models.scripted import Answer, Rule
 from tests.flow.telegram_gateway import KEY, OWNER, says, telegram_gateway
 from tests.stand_ins.model import ModelServer, Status
 

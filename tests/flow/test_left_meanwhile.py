@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.model import Reply, Request
+from agent.models.base import Reply, Request
 from storage.errors import LeafMoved
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, bound, command, talk

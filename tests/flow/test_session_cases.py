@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.model import ModelError, ModelErrorKind, Reply, Request
+from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from agent.off_loop import LONG
 from storage.records.entries import Draft as EntryDraft
 from storage.records.entries import Entry, Json, Kind, Planted, SessionDraft, SessionKind, message

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from agent.tail import suspended_calls
+from agent.runtime.next_step import suspended_calls
 from storage.errors import NotFound
 from storage.records.entries import Entry, Json, Session, SessionKind
 from storage.sql.store import SqlStore

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.scripted import Rule
+from agent.models.scripted import Rule
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,

@@ -22,8 +22,8 @@ from typing import Any, Self, assert_never
 
 from aiohttp import web
 
-from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.scripted import Rule, ScriptedModel
+from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.scripted import Rule, ScriptedModel
 from storage.records.entries import Json
 
 LARGEST_REQUEST = 64 * 1024 * 1024

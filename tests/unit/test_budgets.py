@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
-from agent.scripted import Answer, Rule, ScriptedModel, Spent
+from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
+from agent.models.scripted import Answer, Rule, ScriptedModel, Spent
 from gateway.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from gateway.config import BudgetsConfig, load
 from gateway.errors import ConfigError

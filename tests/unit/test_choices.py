@@ -12,8 +12,8 @@ from adapters.recording import RecordingAdapter
 from adapters.telegram.render import keyboard, label
 from adapters.telegram.render import render as for_telegram
 from adapters.terminal.adapter import TerminalAdapter
-from agent.alike import skeleton
-from agent.markup import visible
+from agent.text.alike import skeleton
+from agent.text.markdown import visible
 from gateway.choices import ALIKE, chosen, offer
 
 LONG = "Transfer the whole amount of the invoice to the account of the supplier in "

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from agent.compaction import (
+from agent.compaction.cut import (
     DEFAULT_WINDOW,
     Cut,
     context_tokens,
@@ -16,7 +16,7 @@ from agent.compaction import (
     due,
     recent_tokens,
 )
-from agent.tail import suspended_calls
+from agent.runtime.next_step import suspended_calls
 from storage.context import context
 from storage.records.entries import Entry, Json, Kind, record
 from storage.tree.paths import from_first_kept

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent.delegation import State, advance, begin, fold
-from agent.delegation_events import (
+from agent.delegation.core.events import (
     Answered,
     Asked,
     AskHuman,
@@ -29,8 +28,9 @@ from agent.delegation_events import (
     event_from_json,
     event_to_json,
 )
-from agent.overseer import HumanRequest, Resolution
-from agent.table import parse_table
+from agent.delegation.core.machine import State, advance, begin, fold
+from agent.delegation.core.overseer import HumanRequest, Resolution
+from agent.delegation.tables.parse import parse_table
 from tests.seed_tables import YAML_TABLE
 
 CHECKS = {"Feature Y toggle is visible": True, "Feature Y toggle is functional": True}

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.delegation import State, advance, begin, fold
-from agent.delegation_events import (
+from agent.delegation.core.events import (
     Answered,
     Asked,
     AskHuman,
@@ -38,9 +37,10 @@ from agent.delegation_events import (
     event_to_json,
     events_of,
 )
-from agent.overseer import HumanRequest, Resolution
-from agent.table import parse_table
-from agent.verdict import Verdict
+from agent.delegation.core.judge import Verdict
+from agent.delegation.core.machine import State, advance, begin, fold
+from agent.delegation.core.overseer import HumanRequest, Resolution
+from agent.delegation.tables.parse import parse_table
 from storage.records.entries import Draft, Entry
 
 TABLE = parse_table(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agent.fallback import ANOTHER_MODEL, Fallback, KeyRotation
-from agent.litellm_model import LitellmModel
-from agent.model import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models import Models
-from agent.retry import Retrying
-from agent.scripted import Answer, Rule, ScriptedModel
+from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.fallback import ANOTHER_MODEL, Fallback, KeyRotation
+from agent.models.litellm_model import LitellmModel
+from agent.models.registry import Models
+from agent.models.retry import Retrying
+from agent.models.scripted import Answer, Rule, ScriptedModel
 from gateway.app import model_specs
 from gateway.config import Config, load
 from gateway.errors import ConfigError

@@ -5,9 +5,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent import file_search_process
-from agent.file_search import Hit, Query, Summary, fits, search
-from agent.workspace import WorkspaceError
+from agent.tools import search_process
+from agent.tools.search import Hit, Query, Summary, fits, search
+from agent.tools.workspace import WorkspaceError
 
 CATASTROPHE = r"(x+x+)+y"
 """Takes longer than anybody lives on a line of a hundred x."""
@@ -22,7 +22,7 @@ def searching() -> list[psutil.Process]:
     return [
         process
         for process in psutil.Process().children()
-        if "agent.file_search" in process.cmdline()
+        if "agent.tools.search" in process.cmdline()
     ]
 
 
@@ -30,7 +30,7 @@ async def test_a_search_whose_time_is_over_leaves_what_it_found_and_no_process(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.txt").write_text("xxy\n" + "x" * 100)
-    found = await file_search_process.search(query(tmp_path, CATASTROPHE), 2.0)
+    found = await search_process.search(query(tmp_path, CATASTROPHE), 2.0)
     assert found.hits == [Hit("a.txt", 1, "xxy")]
     assert found.summary is None
     assert searching() == []
@@ -38,7 +38,7 @@ async def test_a_search_whose_time_is_over_leaves_what_it_found_and_no_process(
 
 async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x" * 100)
-    task = asyncio.create_task(file_search_process.search(query(tmp_path, CATASTROPHE), 30.0))
+    task = asyncio.create_task(search_process.search(query(tmp_path, CATASTROPHE), 30.0))
     while not searching():
         await asyncio.sleep(0.01)
     task.cancel()
@@ -49,7 +49,7 @@ async def test_a_cancelled_search_leaves_no_process(tmp_path: Path) -> None:
 
 async def test_a_search_that_is_killed_from_outside_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x" * 100)
-    task = asyncio.create_task(file_search_process.search(query(tmp_path, CATASTROPHE), 30.0))
+    task = asyncio.create_task(search_process.search(query(tmp_path, CATASTROPHE), 30.0))
     while not (processes := searching()):
         await asyncio.sleep(0.01)
     processes[0].kill()
@@ -61,7 +61,7 @@ async def test_a_search_that_nobody_ends_ends_itself(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x" * 100)
     endless = query(tmp_path, CATASTROPHE, cpu_seconds=1.0)
     with pytest.raises(WorkspaceError, match=r"the search broke off \(exit status -"):
-        await file_search_process.search(endless, 60.0)
+        await search_process.search(endless, 60.0)
 
 
 def test_a_long_line_is_given_back_around_its_match(tmp_path: Path) -> None:

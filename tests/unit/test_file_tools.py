@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import ToolCall
-from agent.tools.file import LIST_LIMIT, PAGE_BYTES, Cached, file_tools, page
-from agent.tools.registry import Call, Done, run_call, schemas, toolbox
-from agent.workspace import FileState, Workspace
+from agent.models.base import ToolCall
+from agent.tools.base import Call, Done, run_call, schemas, toolbox
+from agent.tools.files import LIST_LIMIT, PAGE_BYTES, Cached, file_tools, page
+from agent.tools.workspace import FileState, Workspace
 
 
 class Bench:

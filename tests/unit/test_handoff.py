@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from agent.errors import ToolError
-from agent.handoff import (
+from agent.delegation.handoff.model import (
     MAX_BYTES,
     MAX_FILES,
     HandedCommand,
@@ -27,9 +26,10 @@ from agent.handoff import (
     parse_handoff,
     reader,
 )
-from agent.handoff_fit import prune
-from agent.handoff_text import commands_block, first_message, history
-from agent.workspace import FileState, Workspace
+from agent.delegation.handoff.prune import prune
+from agent.delegation.handoff.render import commands_block, first_message, history
+from agent.errors import ToolError
+from agent.tools.workspace import FileState, Workspace
 from tests.small_handoffs import SEED, STATE, has, parsed
 
 # Reading the argument.

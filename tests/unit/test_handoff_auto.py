@@ -3,7 +3,9 @@
 import json
 from dataclasses import replace
 
-from agent.handoff import (
+from agent.delegation.handoff.automatic import MAX_COMMANDS, MAX_HITS, automatic
+from agent.delegation.handoff.automatic import MAX_FILES as AUTO_FILES
+from agent.delegation.handoff.model import (
     HandedCommand,
     Handoff,
     Hydrated,
@@ -11,11 +13,9 @@ from agent.handoff import (
     Probe,
     hydrate,
 )
-from agent.handoff_auto import MAX_COMMANDS, MAX_HITS, automatic
-from agent.handoff_auto import MAX_FILES as AUTO_FILES
-from agent.handoff_text import history
-from agent.model import ToolCall
-from agent.tail import tool_message
+from agent.delegation.handoff.render import history
+from agent.models.base import ToolCall
+from agent.runtime.next_step import tool_message
 from storage.records.entries import Entry, Json, Kind, message, record
 from tests.small_handoffs import STATE, has
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.handoff import (
+from agent.delegation.handoff.model import (
     HandedCommand,
     Hydrated,
     HydratedFile,
@@ -14,9 +14,9 @@ from agent.handoff import (
     cache,
     hydrate,
 )
-from agent.handoff_fit import DEFAULT_WINDOW, MIN_BUDGET, budget, prune, tokens
-from agent.handoff_text import commands_block, first_message, history
-from agent.measure import size
+from agent.delegation.handoff.prune import DEFAULT_WINDOW, MIN_BUDGET, budget, prune, tokens
+from agent.delegation.handoff.render import commands_block, first_message, history
+from agent.text.sizing import size
 from storage.records.entries import Json
 from tests.small_handoffs import STATE, has, parsed
 

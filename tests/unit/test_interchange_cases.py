@@ -7,10 +7,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from agent.compaction import context_tokens, cut
-from agent.summary_files import FileList
-from agent.summary_parts import blocks_of
-from agent.tail import next_step, rounds, suspended_calls
+from agent.compaction.cut import context_tokens, cut
+from agent.compaction.files import FileList
+from agent.compaction.summary_parts import blocks_of
+from agent.runtime.next_step import next_step, rounds, suspended_calls
 from gateway.sessions_view import tree_view
 from gateway.signposts import words
 from storage.context import context

@@ -5,17 +5,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.delegation_events import Asked, Event, Narrated, Reported, Task, event_draft
-from agent.ending import FINAL, interrupt, spent_by_tier
-from agent.interruption import asked_question, outcome_of, result_of, settle_call
-from agent.model import ModelSpec, Reply, Request
-from agent.models import Models
-from agent.result import to_text
-from agent.slots import Slots
-from agent.subagent import Origin, Subagents
-from agent.table import parse_table
-from agent.tools.registry import Done, Waiting
-from agent.transcript import files_touched, tool_calls_text, worker_paths
+from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
+from agent.delegation.ending import FINAL, interrupt, spent_by_tier
+from agent.delegation.interruption import asked_question, outcome_of, result_of, settle_call
+from agent.delegation.result import to_text
+from agent.delegation.runner import Origin, Subagents
+from agent.delegation.slots import Slots
+from agent.delegation.tables.parse import parse_table
+from agent.delegation.transcript import files_touched, tool_calls_text, worker_paths
+from agent.models.base import ModelSpec, Reply, Request
+from agent.models.registry import Models
+from agent.tools.base import Done, Waiting
 from storage.memory import MemoryStore
 from storage.records.delegations import Delegation
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, Usage, message

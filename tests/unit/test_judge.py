@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from agent.measure import size
-from agent.model import (
+from agent.delegation.core.judge import (
+    MAX_PARTS,
+    REASONING_LIMIT,
+    Judgement,
+    Verdict,
+    judge,
+)
+from agent.models.base import (
     RETRIED,
     Model,
     ModelError,
@@ -16,14 +22,8 @@ from agent.model import (
     Reply,
     Request,
 )
-from agent.scripted import Answer, Call, Rule, ScriptedModel, When
-from agent.verdict import (
-    MAX_PARTS,
-    REASONING_LIMIT,
-    Judgement,
-    Verdict,
-    judge,
-)
+from agent.models.scripted import Answer, Call, Rule, ScriptedModel, When
+from agent.text.sizing import size
 
 SPEC = ModelSpec("judge", "m", input_cost=0.001, output_cost=0.002)
 SMALL = ModelSpec("judge", "m", context_window=4_000)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.telegram.render import render
-from agent.markup import bounded, escape, literal, visible
+from agent.text.markdown import bounded, escape, literal, visible
 
 
 @pytest.mark.parametrize(

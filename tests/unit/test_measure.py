@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.fence import fence
-from agent.measure import head, pieces, size, tail
+from agent.text.fencing import fence
+from agent.text.sizing import head, pieces, size, tail
 
 texts = st.text() | st.lists(
     st.sampled_from(["</output-", "<output-", ">", "\n", "0", "a1b2c3d4e5f6", "PASS", "é"])

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from agent.metering import MOST_TOKENS, count, dollars, metered
-from agent.model import ModelSpec, Reply, Request
+from agent.models.base import ModelSpec, Reply, Request
+from agent.models.usage import MOST_TOKENS, count, dollars, metered
 from storage.records.entries import Usage, message
 
 REQUEST = Request(

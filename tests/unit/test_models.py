@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.model import Model, ModelSpec, Reply, Request
-from agent.models import Models, RoutedModel
-from agent.scripted import Answer, Rule, ScriptedModel
+from agent.models.base import Model, ModelSpec, Reply, Request
+from agent.models.registry import Models, RoutedModel
+from agent.models.scripted import Answer, Rule, ScriptedModel
 from storage.records.entries import message
 
 PARENT = ModelSpec("parent", "big", api_key="k1", input_cost=3e-6)

@@ -3,7 +3,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agent.overseer import (
+from agent.delegation.core.overseer import (
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
     MAX_OPTIONS,
@@ -16,7 +16,7 @@ from agent.overseer import (
     parse_human_request,
     parse_resolution,
 )
-from agent.table import extend, parse_table, to_json
+from agent.delegation.tables.parse import extend, parse_table, to_json
 from tests.seed_tables import YAML_TABLE
 from tests.small_tables import one
 

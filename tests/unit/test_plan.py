@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.delegation_events import Task
+from agent.delegation.core.events import Task
+from agent.delegation.handoff.model import Hydrated, Probe
+from agent.delegation.planner import Arguments, Caller, HandOverRequest, Limits, Planner
 from agent.errors import ToolError
-from agent.handoff import Hydrated, Probe
-from agent.model import ModelSpec
-from agent.models import RANKS, Models
-from agent.plan import Arguments, Caller, HandOverRequest, Limits, Planner
+from agent.models.base import ModelSpec
+from agent.models.registry import RANKS, Models
 from tests.small_tables import table_of
 
 PRESETS = {

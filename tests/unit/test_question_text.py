@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from adapters.discord.render import render as for_discord
 from adapters.telegram.render import render as for_telegram
-from agent.delegation import advance, begin
-from agent.delegation_events import AskHuman, Reported, Task
-from agent.delegation_human import MOST_CHOICES, choices
-from agent.markup import visible
-from agent.prompts import human_question
-from agent.table import parse_table
+from agent.delegation.core.events import AskHuman, Reported, Task
+from agent.delegation.core.human_tier import MOST_CHOICES, choices
+from agent.delegation.core.machine import advance, begin
+from agent.delegation.prompts import human_question
+from agent.delegation.tables.parse import parse_table
+from agent.text.markdown import visible
 
 TABLE = parse_table(
     [

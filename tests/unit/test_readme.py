@@ -12,9 +12,9 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from agent.demo import RULES
-from agent.scripted import ScriptedModel
-from agent.table import parse_table
+from agent.delegation.tables.parse import parse_table
+from agent.models.demo import RULES
+from agent.models.scripted import ScriptedModel
 from gateway import commandline, menus
 from gateway.__main__ import parser
 from gateway.commands import ALIASES, COMMANDS

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.report import (
+from agent.delegation.core.report import (
     EVIDENCE_LIMIT,
     RAW_TAIL_LIMIT,
     REPORT_TOOL,
@@ -18,7 +18,7 @@ from agent.report import (
     match_report,
     parse_report,
 )
-from agent.table import parse_table
+from agent.delegation.tables.parse import parse_table
 from tests.seed_tables import JSON_TASK, YAML_TABLE
 
 TABLE = parse_table(YAML_TABLE)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import RETRIED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.retry import LONGEST_WAIT, Retrying, read_retry_after
+from agent.models.base import RETRIED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.retry import LONGEST_WAIT, Retrying, read_retry_after
 from storage.records.entries import Usage, message
 
 REPLY = Reply("done", (), Usage(1, 1, 1), message("assistant", "done"))

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.scripted import Answer, Call, Rule, ScriptedFiles, ScriptedModel, ScriptError, When
+from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.scripted import (
+    Answer,
+    Call,
+    Rule,
+    ScriptedFiles,
+    ScriptedModel,
+    ScriptError,
+    When,
+)
 from storage.records.entries import Json, message
 
 SPEC = ModelSpec("parent", "scripted:test")

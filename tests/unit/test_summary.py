@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.compaction import Cut, cut
-from agent.model import ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
-from agent.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
-from agent.summary import (
+from agent.compaction.cut import Cut, cut
+from agent.compaction.files import MAX_FILES, FileList, with_files, without_files
+from agent.compaction.summary import (
     BRANCH_SYSTEM,
     COMPACTION_SYSTEM,
     Summary,
@@ -21,8 +20,9 @@ from agent.summary import (
     summarise,
     summarise_branch,
 )
-from agent.summary_files import MAX_FILES, FileList, with_files, without_files
-from agent.summary_parts import MAX_PARTS, TOOL_LIMIT, blocks_of, parts_of
+from agent.compaction.summary_parts import MAX_PARTS, TOOL_LIMIT, blocks_of, parts_of
+from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
+from agent.models.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
 from storage.context import context
 from storage.records.entries import Entry, Kind, Usage, record
 from tests.small_paths import SmallPath

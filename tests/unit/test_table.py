@@ -3,7 +3,7 @@ import json
 import pytest
 import yaml
 
-from agent.table import (
+from agent.delegation.tables.parse import (
     Action,
     ActionKind,
     Branch,

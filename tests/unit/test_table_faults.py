@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from agent.table import (
+from agent.delegation.tables.parse import (
     MAX_BRANCHES,
     MAX_BYTES,
     MAX_CONDITIONS,

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.table import (
+from agent.delegation.tables.parse import (
     BranchTable,
     TableError,
     extend,

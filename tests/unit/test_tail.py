@@ -1,6 +1,6 @@
 from typing import Any
 
-from agent.tail import (
+from agent.runtime.next_step import (
     CallModel,
     Ended,
     Nothing,

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.template import (
+from agent.text.templates import (
     FIELDS,
     OUTPUT_LIMIT,
     VALUE_LIMIT,

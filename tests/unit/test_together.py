@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.slots import Slots
+from agent.delegation.slots import Slots
 from agent.together import together
 from storage.records.delegations import Delegation
 from storage.records.entries import Usage

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import (
-    Reply,
-    ToolCall,
-)
-from agent.verdict import (
+from agent.delegation.core.judge import (
     GIVE_VERDICT,
     Judgement,
     Verdict,
     feedback,
     parse_verdict,
     verdict_json,
+)
+from agent.models.base import (
+    Reply,
+    ToolCall,
 )
 from storage.records.entries import Usage, message
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.workspace import (
+from agent.tools.workspace import (
     DEPTH_LIMIT,
     READ_LIMIT,
     FileType,

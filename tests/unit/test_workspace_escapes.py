@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.workspace import (
+from agent.tools.workspace import (
     DEPTH_LIMIT,
     FileType,
     Workspace,

@@ -1,0 +1,67 @@
+"""delegate_task: hand work to cheaper models, along branch tables or open-ended, one or a batch."""
+
+import asyncio
+
+from agent.delegation.activity import Activity
+from agent.delegation.planner import Arguments, Planner
+from agent.delegation.result import to_text
+from agent.delegation.runner import Finished, Held, Origin, Subagents
+from agent.together import together
+from agent.tools.base import Call, Done, Outcome, Waiting
+
+
+class DelegateTool:
+    name = "delegate_task"
+    description = (
+        "Give a task to a cheap worker, or several tasks to several. With a branch_table the "
+        "worker only matches what it sees against it; what the table does not foresee goes to an "
+        "overseer model, then to a person. Returns JSON: results, in task order, each with status "
+        "(completed, failed, interrupted, timeout, rejected, waiting; in the background: running), "
+        "summary, branch, evidence, resolved_by, verdict."
+    )
+    parameters = Arguments.model_json_schema()
+    repeatable = True
+
+    def __init__(
+        self,
+        subagents: Subagents,
+        planner: Planner,
+        *,
+        root: int | None = None,
+        top: int | None = None,
+        above: Activity | None = None,
+    ) -> None:
+        """The rest is given where a child delegates: `root` and `top` as in Delegation, `above` is
+        its activity. A child cannot be told later, so its call waits until all tasks have ended.
+        """
+        self._subagents = subagents
+        self._planner = planner
+        self._root = root
+        self._top = top
+        self._above = above
+        self._begins = asyncio.Lock()
+        """Calls of one reply begin in its order, so that lists show them as they were made."""
+
+    async def run(self, call: Call) -> Outcome:
+        origin = Origin(
+            session=call.session,
+            call_entry=call.entry,
+            call_id=call.id,
+            address=call.address,
+            person=call.person,
+            root=self._root or call.session,
+            top=self._top,
+        )
+        async with self._begins:
+            rows = await self._subagents.begun(origin)
+            if not rows:
+                started = await self._subagents.started(origin, self.name)
+                tasks = await self._planner.plan(call.arguments, call.session, started)
+                rows = await self._subagents.start(tasks, origin)
+        performed = await together(self._subagents.perform(row, self._above) for row in rows)
+        text = to_text(*(one.result for one in performed))
+        held = [one for one in performed if isinstance(one, Held)]
+        if len(held) == len(performed) or (held and self._above is not None):
+            return Waiting(held[0].question, text)
+        final = [r.id for r, one in zip(rows, performed, strict=True) if isinstance(one, Finished)]
+        return Done(text, tuple(final))

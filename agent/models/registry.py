@@ -1,0 +1,111 @@
+"""Which model does what: tiers and presets by name, and which code answers for a model's name."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent.models.base import Model, ModelSpec, Reply, Request
+
+FALLBACK: Mapping[str, tuple[str, ...]] = {
+    "parent": (),
+    "worker": ("parent",),
+    "overseer": ("parent",),
+    "judge": ("worker", "overseer", "parent"),
+}
+"""Tier → what stands in where it is not configured, first one first."""
+
+
+RANKS: Mapping[str, int] = {"judge": 0, "worker": 0, "overseer": 1, "parent": 2}
+
+
+class Models:
+    """The configured models.
+
+    A tier that is not configured is another one's model under the tier's own name, so that usage,
+    logs and scripted rules still tell the tiers apart.
+    """
+
+    def __init__(
+        self, tiers: Mapping[str, ModelSpec], presets: Mapping[str, ModelSpec] | None = None
+    ) -> None:
+        """ValueError without a parent or with an unknown tier."""
+        if "parent" not in tiers:
+            raise ValueError("no model for the tier parent")
+        if unknown := sorted(set(tiers) - set(FALLBACK)):
+            raise ValueError(f"{unknown[0]!r} is not a tier; tiers are {', '.join(FALLBACK)}")
+        self._presets = {name: replace(spec, name=name) for name, spec in (presets or {}).items()}
+        self._tiers = {name: _resolve(name, tiers) for name in FALLBACK}
+
+    def tier(self, name: str) -> ModelSpec:
+        """KeyError where it is not a tier."""
+        return self._tiers[name]
+
+    def find(self, name: str) -> ModelSpec | None:
+        """What a person or a model means by `name`: a tier, else a preset, else the model string
+        of a configured entry (tiers from the top down, then presets as configured)."""
+        if found := self._tiers.get(name) or self._presets.get(name):
+            return found
+        return next((spec for spec in self.specs() if spec.model == name), None)
+
+    def rank(self, spec: ModelSpec) -> int:
+        """How high a model stands: worker 0, overseer 1, parent 2. A preset ranks with the lowest
+        tier that costs at least as much for a token of output; with the parent where a price is
+        not known."""
+        if spec.name in RANKS:
+            return RANKS[spec.name]
+        if spec.output_cost is None:
+            return RANKS["parent"]
+        for tier in ("worker", "overseer"):
+            cost = self._tiers[tier].output_cost
+            if cost is not None and spec.output_cost <= cost:
+                return RANKS[tier]
+        return RANKS["parent"]
+
+    def specs(self) -> tuple[ModelSpec, ...]:
+        """Everything that may be called: the tiers and the presets."""
+        return (*self._tiers.values(), *self._presets.values())
+
+    def fallbacks(self, spec: ModelSpec) -> tuple[ModelSpec, ...]:
+        """The models that answer where `spec`'s fails, in order; those that are the same model
+        are left out. KeyError for a name that is not configured."""
+        chain = {_place(spec): spec}
+        for name in spec.fallback:
+            found = self.find(name)
+            if found is None:
+                raise KeyError(name)
+            chain.setdefault(_place(found), found)
+        return tuple(chain.values())[1:]
+
+    def names(self) -> tuple[str, ...]:
+        """The tiers and presets, for messages that say what could have been named."""
+        return tuple({**self._tiers, **self._presets})
+
+
+def _place(spec: ModelSpec) -> tuple[object, ...]:
+    """What makes two entries the same model: calling the one is calling the other."""
+    return spec.model, spec.api_base, spec.api_key, spec.api_keys
+
+
+def _resolve(tier: str, tiers: Mapping[str, ModelSpec]) -> ModelSpec:
+    source = next(name for name in (tier, *FALLBACK[tier]) if name in tiers)
+    return replace(tiers[source], name=tier)
+
+
+class RoutedModel:
+    """A model that hands each request to the one its spec names.
+
+    `named` maps a whole model name ("demo") or what stands before its first colon ("scripted") to
+    the model for it; every other name goes to `default`.
+    """
+
+    def __init__(self, default: Model, named: Mapping[str, Model]) -> None:
+        self._default = default
+        self._named = dict(named)
+
+    async def complete(self, request: Request) -> Reply:
+        return await self._route(request.spec.model).complete(request)
+
+    def _route(self, name: str) -> Model:
+        prefix, colon, _ = name.partition(":")
+        if name in self._named:
+            return self._named[name]
+        return self._named.get(prefix, self._default) if colon else self._default

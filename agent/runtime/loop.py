@@ -1,0 +1,309 @@
+"""The loop of every agent, parent or child: read the tail, do what comes next, append it.
+
+Each finished step is stored as it happens, so a loop that died is continued by running it again:
+no model call that came back is made a second time.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agent.models.base import (
+    Model,
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Purpose,
+    Reply,
+    Request,
+    ToolCall,
+)
+from agent.off_loop import off_loop
+from agent.runtime.journal import Alongside, Journal
+from agent.runtime.next_step import (
+    CallModel,
+    Ended,
+    Next,
+    Nothing,
+    RunTools,
+    Suspended,
+    calls_of,
+    next_step,
+    rounds,
+    suspended_calls,
+    tool_message,
+)
+from agent.together import together
+from agent.tools.base import (
+    Done,
+    Outcome,
+    Tool,
+    Tools,
+    Waiting,
+    function_schema,
+    run_call,
+    schemas,
+)
+from storage.context import context
+from storage.records.entries import Draft, Entry, Json, Kind, Usage, message, record
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = "interrupted, outcome unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalTool:
+    """A tool whose call ends the run; whoever runs the loop reads the call and answers it."""
+
+    name: str
+    description: str
+    parameters: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Who runs the loop: a model with its instructions and tools."""
+
+    tier: str
+    spec: ModelSpec
+    system: str
+    tools: Tools
+    max_iterations: int
+    """Model calls until the loop gives up, counted from the last thing that came from outside."""
+    final_tools: tuple[FinalTool, ...] = ()
+    max_calls: int = 16
+    """Tool calls of one reply that are run; the model is told that the others were not."""
+    waits_for_all: bool = False
+    """While a call waits for a person the model is not called: nobody could tell it later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The model ended in text."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFinal:
+    """The model called one of the agent's final tools. The call has no result yet."""
+
+    entry: Entry
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """Everything that is left waits for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfIterations:
+    limit: int
+
+
+Result = Answered | CalledFinal | Asleep | OutOfIterations
+
+OnReply = Callable[[Reply], Alongside | None]
+"""Told of each reply before it is appended; gives what is stored in the same transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    model: Model
+    agent: Agent
+    journal: Journal
+    address: str = ""
+    """The conversation that gets the answer, where there is one."""
+    person: str = ""
+    """Identity of who asked, where somebody did."""
+    on_reply: OnReply | None = None
+    before_model: Callable[[], Awaitable[None]] | None = None
+    """Awaited before each model call; may append to the journal."""
+    on_tool: Callable[[str], None] | None = None
+    """Told the name of each tool that starts."""
+
+    async def run(self) -> Result:
+        """Until an answer, a final call, a wait or the limit. Raises ModelError."""
+        # Calls that had begun before this run: the ones that stand unanswered when it starts.
+        begun = self._unanswered()
+        asked_again = False
+        while True:
+            match self._next_step(self.journal.path):
+                case CallModel():
+                    if self.before_model is not None:
+                        await self.before_model()
+                    if rounds(self.journal.path) >= self.agent.max_iterations:
+                        return OutOfIterations(self.agent.max_iterations)
+                    await self._call_model(self.journal.path)
+                case RunTools(entry, calls):
+                    final = await self._run_tools(entry, calls, begun)
+                    if final is not None:
+                        return CalledFinal(entry, final)
+                case Suspended() if not asked_again:
+                    asked_again = True
+                    await self._ask_again(self.journal.path)
+                case Suspended() | Nothing():
+                    return Asleep()
+                case Ended(entry):
+                    return Answered(entry)
+
+    def _next_step(self, path: tuple[Entry, ...]) -> Next:
+        step = next_step(path)
+        must_wait = self.agent.waits_for_all and suspended_calls(path)
+        return Suspended() if isinstance(step, CallModel) and must_wait else step
+
+    async def _ask_again(self, path: tuple[Entry, ...]) -> None:
+        """Run the calls that wait once more: what they wait for may have been decided."""
+        entries = {entry.id: entry for entry in path}
+        for entry_id, call_id in suspended_calls(path):
+            entry = entries[entry_id]
+            call = next(call for call in calls_of(entry) if call.id == call_id)
+            outcome = await self._outcome(entry, call)
+            if isinstance(outcome, Done):
+                await self._answer(entry, call, outcome)
+
+    def _unanswered(self) -> frozenset[tuple[int, str]]:
+        step = next_step(self.journal.path)
+        if not isinstance(step, RunTools):
+            return frozenset()
+        return frozenset((step.entry.id, call.id) for call in step.calls)
+
+    async def _call_model(self, path: tuple[Entry, ...]) -> None:
+        agent = self.agent
+        offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
+        told = await off_loop(len(path), lambda: context(path, agent.spec.model))
+        request = Request(
+            spec=agent.spec,
+            messages=[message("system", agent.system), *told],
+            tools=[*schemas(agent.tools), *offered],
+            purpose=Purpose(self.address, self.person),
+        )
+        reply = await self._complete(request)
+        alongside = self.on_reply(reply) if self.on_reply is not None else None
+        await self.journal.append(
+            assistant_draft(reply, agent),
+            alongside,
+            then=lambda entry: surplus_draft(entry, agent),
+        )
+
+    async def _complete(self, request: Request) -> Reply:
+        """One reply that says something: an empty one is asked for once more, and paid for too."""
+        spent = Usage()
+        for _ in range(2):
+            reply = await self.model.complete(request)
+            spent += reply.usage
+            if reply.content.strip() or reply.tool_calls:
+                return replace(reply, tool_calls=_told_apart(reply.tool_calls), usage=spent)
+        raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
+
+    async def _run_tools(
+        self, entry: Entry, calls: tuple[ToolCall, ...], begun: frozenset[tuple[int, str]]
+    ) -> ToolCall | None:
+        """Run the calls side by side, each result appended as it comes; the final one is left."""
+        names = {tool.name for tool in self.agent.final_tools}
+        final = [call for call in calls if call.name in names]
+        others = [call for call in calls if call.name not in names]
+        for surplus in final[1:]:
+            await self._answer(entry, surplus, Done(f"Ignored: {final[0].name} ended the task."))
+        await together(self._run_tool(entry, call, (entry.id, call.id) in begun) for call in others)
+        return final[0] if final else None
+
+    async def _run_tool(self, entry: Entry, call: ToolCall, begun: bool) -> None:
+        tool: Tool | None = self.agent.tools.get(call.name)
+        if begun and tool is not None and not tool.repeatable:
+            await self._answer(entry, call, Done(INTERRUPTED))
+            return
+        await self._answer(entry, call, await self._outcome(entry, call))
+
+    async def _outcome(self, entry: Entry, call: ToolCall) -> Outcome:
+        if self.on_tool is not None:
+            self.on_tool(call.name)
+        return await run_call(
+            self.agent.tools,
+            call,
+            session=self.journal.session,
+            entry=entry.id,
+            address=self.address,
+            person=self.person,
+        )
+
+    async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
+        await self.journal.append(outcome_draft(call, entry.id, outcome))
+
+
+def _told_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls with an id for each: some models give two calls the same one, or none."""
+    found: dict[str, ToolCall] = {}
+    numbers: Counter[str] = Counter()
+    for call in calls:
+        id_ = call.id
+        while not id_ or id_ in found:
+            numbers[call.id] += 1
+            id_ = f"{call.id or 'call'}_{numbers[call.id] + 1}"
+        found[id_] = replace(call, id=id_)
+    return tuple(found.values())
+
+
+def assistant_draft(reply: Reply, agent: Agent) -> Draft:
+    """A reply as an entry: the message in OpenAI's shape, and what it cost."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in reply.tool_calls
+    ]
+    more: dict[str, object] = {"tool_calls": calls} if calls else {}
+    said = message("assistant", reply.content, **more)
+    body = {**said, "model": reply.model or agent.spec.model, "usage": usage_json(reply)}
+    # The provider's message is kept whole, but what is the same in ours not twice.
+    new = {k: v for k, v in reply.raw.items() if k not in said or said[k] != v}
+    if new:
+        body["raw"] = new
+    return Draft(Kind.MESSAGE, body, author=agent.tier, tokens=reply.usage.output)
+
+
+def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
+    """Where a reply makes more calls than are run: a record of which ones are, and what the model
+    is told about the others. One entry, however many there are."""
+    calls = calls_of(entry)
+    if len(calls) <= agent.max_calls:
+        return None
+    names = {tool.name for tool in agent.final_tools}
+    last = next((call for call in calls if call.name in names), None)
+    taken = [call for call in calls[: agent.max_calls] if last is None or call.id != last.id]
+    if last is not None:
+        taken.append(last)
+    told = (
+        f"Error: not run. {len(calls):,} calls in one reply are too many: "
+        f"delegation.max_calls_per_reply is {agent.max_calls}. Nothing was done for this call and "
+        "the ones after it; make those you still need in your next replies, "
+        f"at most {agent.max_calls} at a time."
+    )
+    log.warning("a reply of %s made %d calls; %d are run", entry.author, len(calls), len(taken))
+    body = record("surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told)
+    return Draft(Kind.RECORD, body, author=agent.tier)
+
+
+def usage_json(reply: Reply) -> Mapping[str, object]:
+    return {
+        "input": reply.usage.input,
+        "output": reply.usage.output,
+        "cost": reply.usage.cost,
+    }
+
+
+def outcome_draft(call: ToolCall, entry: int, outcome: Outcome) -> Draft:
+    """What is appended for a call's outcome: its result, or that it waits."""
+    match outcome:
+        case Done(text, final):
+            return Draft(Kind.MESSAGE, tool_message(call, entry, text, final), author=call.name)
+        case Waiting(question, text):
+            body = record(
+                "suspended", tool_call_id=call.id, call_entry=entry, question=question, result=text
+            )
+            return Draft(Kind.RECORD, body, author=call.name)

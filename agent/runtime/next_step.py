@@ -1,0 +1,162 @@
+"""What comes next in a session, read from the end of its path. Pure.
+
+A turn keeps no state of its own: whoever holds a path, after a crash too, knows from it whether
+the model must be called, which tool calls are still to be run, or that nothing is to be done.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent.models.base import ToolCall
+from storage.records.entries import Entry, Json, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """The model's word is next."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """These calls of this entry have no result yet, and wait for nobody."""
+
+    entry: Entry
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Every call that is left waits for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The model has answered."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nobody has said anything yet."""
+
+
+Next = CallModel | RunTools | Suspended | Ended | Nothing
+
+
+def next_step(path: Sequence[Entry]) -> Next:
+    caller, followers = _last_turn_of_speech(path)
+    if caller is None:
+        return CallModel() if any(e.kind is Kind.MESSAGE for e in followers) else Nothing()
+    if any(not _answers(entry, caller) for entry in followers if entry.kind is Kind.MESSAGE):
+        return CallModel()
+    calls = calls_of(caller)
+    if not calls:
+        return Ended(caller)
+    answered = {e.body["tool_call_id"] for e in followers if e.kind is Kind.MESSAGE}
+    waiting = {e.body["tool_call_id"] for e in followers if _suspends(e, caller)}
+    calls = taken_calls(calls, followers, caller)
+    left = tuple(c for c in calls if c.id not in answered and c.id not in waiting)
+    if left:
+        return RunTools(caller, left)
+    return CallModel() if answered else Suspended()
+
+
+def calls_of(entry: Entry) -> tuple[ToolCall, ...]:
+    """The tool calls of an assistant entry."""
+    return tuple(
+        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in entry.body.get("tool_calls") or ()
+    )
+
+
+def taken_calls(
+    calls: Sequence[ToolCall], followers: Sequence[Entry], caller: Entry
+) -> tuple[ToolCall, ...]:
+    """Those of an entry's calls that are to be run: all, unless it had too many."""
+    for entry in followers:
+        if _is_record(entry, "surplus", caller):
+            taken = frozenset(entry.body["taken"])
+            return tuple(call for call in calls if call.id in taken)
+    return tuple(calls)
+
+
+def rounds(path: Sequence[Entry]) -> int:
+    """Model calls since something came from outside: what an iteration limit counts."""
+    count, caller = 0, None
+    for entry in path[_last_said(path) :]:
+        if entry.kind is not Kind.MESSAGE:
+            continue
+        match entry.body["role"]:
+            case "assistant":
+                count, caller = count + (not entry.body.get("handed")), entry
+            case "tool" if caller is not None and _goes_on(entry, caller):
+                pass
+            case _:
+                count = 0
+    return count
+
+
+def _last_said(path: Sequence[Entry]) -> int:
+    """Where in the path a person spoke last; its beginning where nobody did."""
+    backwards = range(len(path) - 1, 0, -1)
+    said = (i for i in backwards if path[i].kind is Kind.MESSAGE and path[i].body["role"] == "user")
+    return next(said, 0)
+
+
+def suspended_calls(path: Sequence[Entry]) -> dict[tuple[int, str], int]:
+    """(assistant entry, call id) → question, of calls that wait on this path without a result."""
+    waiting = {
+        (e.body["call_entry"], e.body["tool_call_id"]): e.body["question"]
+        for e in path
+        if e.kind is Kind.RECORD and e.body["record"] == "suspended"
+    }
+    for entry in path:
+        if entry.kind is Kind.MESSAGE and entry.body["role"] == "tool":
+            waiting.pop((entry.body.get("call_entry"), entry.body["tool_call_id"]), None)
+    return waiting
+
+
+def _last_turn_of_speech(path: Sequence[Entry]) -> tuple[Entry | None, list[Entry]]:
+    """The last assistant entry, and everything after it."""
+    followers: list[Entry] = []
+    for entry in reversed(path):
+        if entry.kind is Kind.MESSAGE and entry.body["role"] == "assistant":
+            return entry, followers[::-1]
+        if entry.kind not in (Kind.LABEL, Kind.MODEL_CHANGE):
+            followers.append(entry)
+    return None, followers[::-1]
+
+
+def _answers(entry: Entry, caller: Entry) -> bool:
+    return entry.body["role"] == "tool" and entry.body.get("call_entry") == caller.id
+
+
+def _goes_on(entry: Entry, caller: Entry) -> bool:
+    """It is what came of a call, and not what whoever runs the agent has to say about it."""
+    return _answers(entry, caller) and not entry.body.get("correction")
+
+
+def _suspends(entry: Entry, caller: Entry) -> bool:
+    return _is_record(entry, "suspended", caller)
+
+
+def _is_record(entry: Entry, name: str, caller: Entry) -> bool:
+    return (
+        entry.kind is Kind.RECORD
+        and entry.body["record"] == name
+        and entry.body.get("call_entry") == caller.id
+    )
+
+
+def tool_message(call: ToolCall, entry: int, text: str, final: Sequence[int] = ()) -> Json:
+    """The body of a call's result. `entry` is the assistant entry that holds the call: providers
+    use the same call id more than once. `final`: the delegations whose result it is."""
+    return {
+        "role": "tool",
+        "content": text,
+        "tool_call_id": call.id,
+        "name": call.name,
+        "call_entry": entry,
+        "final": list(final),
+    }
