@@ -11,10 +11,10 @@ from adapters.events import Conversation, Message, User
 from benchmarks.figures import Figure
 from benchmarks.fill import fill
 from benchmarks.processes import scratch
-from gateway.desk import Asked
-from gateway.signposts import PERSONS, SAID, last_of, where
-from gateway.tree_lines import Filter
-from gateway.tree_view import drawn_tree
+from gateway.commands.context import Asked
+from gateway.commands.tree.tree import drawn_tree
+from gateway.views.entries import PERSONS, SAID, last_of, where
+from gateway.views.tree_text import Filter
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.records.inbox_outbox import InboxRow, InboxState
 from storage.sql.store import SqlStore

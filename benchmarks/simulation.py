@@ -25,7 +25,7 @@ from agent.models.base import Reply, Request, ToolCall, price
 from benchmarks.processes import PATIENCE
 from gateway.app import bootstrap
 from gateway.config import Config
-from gateway.running import App
+from gateway.service import App
 from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4

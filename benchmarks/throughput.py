@@ -20,7 +20,7 @@ from benchmarks.figures import Figure
 from benchmarks.processes import PATIENCE, PROJECT, environment, scratch
 from gateway.app import bootstrap
 from gateway.config import Config
-from gateway.running import App
+from gateway.service import App
 
 CHATS = 200
 WARM_UP = 1

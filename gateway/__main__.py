@@ -7,7 +7,7 @@ from pathlib import Path
 
 def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
-    from gateway.commandline import run
+    from gateway.cli.main import run
 
     return run(arguments)
 

@@ -18,30 +18,30 @@ from agent.models.litellm_model import LitellmModel
 from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
-from gateway.access import Access
-from gateway.alternatives import answer_items
+from gateway.access.roles import Access
 from gateway.budgets import Budgeted, Budgets
-from gateway.commands import command_specs
-from gateway.compact import COMPACT, compact_job
+from gateway.commands.context import Desk
+from gateway.commands.registry import command_specs
+from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
+from gateway.commands.tree.compact import COMPACT, compact_job
+from gateway.commands.tree.fan import FAN, Fan
+from gateway.commands.tree.siblings import answer_items
 from gateway.compacting import Compacting
 from gateway.config import TIERS, Config, ModelConfig
 from gateway.crew import Crew
-from gateway.delivery import Delivery
-from gateway.desk import Desk
-from gateway.edits import Edits
-from gateway.failures import Failures
-from gateway.fan import FAN, Fan
-from gateway.joining import Joining
-from gateway.leaving import LEAVE, SUMMARY, Leaving
-from gateway.live import Live
-from gateway.menus import Menus
-from gateway.parcels import Composer
+from gateway.inbound.edits import Edits
+from gateway.inbound.router import Router
+from gateway.outbound.buttons import Menus
+from gateway.outbound.composer import Composer
+from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms
-from gateway.questions import Questions
+from gateway.questions.service import Questions
 from gateway.results import Results
-from gateway.router import Router
-from gateway.running import App
-from gateway.turns import Turns
+from gateway.service import App
+from gateway.status.agents_panel import Live
+from gateway.turns.busy_policy import Joining
+from gateway.turns.failures import Failures
+from gateway.turns.runner import Turns
 from storage.store import Store
 
 log = logging.getLogger(__name__)

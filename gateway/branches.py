@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.signposts import SAID
+from gateway.views.entries import SAID
 from storage.outline import SILENT
 from storage.records.entries import Entry, Strand
 from storage.store import Transaction

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.base import Adapter, AdapterError, Misconfigured
-from gateway.failures import once_there
-from gateway.parcels import Composer
-from gateway.router import Router
+from gateway.inbound.router import Router
+from gateway.outbound.composer import Composer
+from gateway.turns.failures import once_there
 from storage.errors import StoreError
 from storage.store import Store, Transaction
 

@@ -17,7 +17,7 @@ NOBODY = 65534
 # Everything is imported before, because the interpreter may be where only root can read.
 RUN = f"""
 import argparse, os, sys
-import gateway.commandline, gateway.demo, storage.migrate, storage.sql
+import gateway.cli.main, gateway.demo, storage.migrate, storage.sql
 
 os.setgroups([])
 os.setgid({NOBODY})

@@ -11,7 +11,7 @@ from agent.models.base import Reply, Request
 from agent.models.scripted import Rule, ScriptedModel
 from gateway.app import bootstrap
 from gateway.config import Config
-from gateway.running import App
+from gateway.service import App
 from storage.sql.store import SqlStore
 from storage.store import Store
 

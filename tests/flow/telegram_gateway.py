@@ -16,7 +16,7 @@ from agent.models.base import Model, Reply, Request
 from agent.models.scripted import Rule
 from gateway.app import bootstrap
 from gateway.config import Config
-from gateway.running import App
+from gateway.service import App
 from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from storage.store import Transaction

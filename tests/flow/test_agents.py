@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.base import Acknowledge, Edit, Post
-from gateway import progress
+from gateway.status import progress
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.base import Edit, Outgoing, Post, Refused, Throttled, Unavailable
 from adapters.recording import RecordingAdapter, Shown
-from gateway import live, progress
+from gateway.status import agents_panel, progress
 from storage.records.questions import QuestionState
 from storage.sql.store import SqlStore
 from storage.store import Store
@@ -21,7 +21,7 @@ SLOW = [delegates({"goal": "one"}), says("never", delay=60), ANSWER]
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "EVERY", 0.05)
+    monkeypatch.setattr(agents_panel, "EVERY", 0.05)
 
 
 async def until(g: Gateway, shown: Shown, text: str, *labels: str) -> None:
@@ -126,7 +126,7 @@ async def test_a_newer_one_takes_over(store: Store) -> None:
 async def test_after_so_long_it_is_left_as_it_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "LONGEST", 0.2)
+    monkeypatch.setattr(agents_panel, "LONGEST", 0.2)
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
         await until(g, shown, "not kept up to date")

@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from gateway.commands import command_specs
+from gateway.commands.registry import command_specs
 from tests.flow.discord_gateway import ANN, GONE, TABLE, delegates, discord_gateway
 from tests.flow.telegram_gateway import ANSWER, report, says
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle

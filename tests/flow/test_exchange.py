@@ -6,7 +6,7 @@ import pytest
 
 from adapters.base import Unavailable
 from adapters.recording import RecordingAdapter
-from gateway import exchange
+from gateway.commands.sessions import transfer
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, bound, command, labels, newest, press, talk
 from tests.flow.conftest import Gateway, gateway
@@ -67,7 +67,7 @@ async def test_secrets_are_taken_out_on_request(store: Store) -> None:
 async def test_what_is_too_big_to_be_sent_is_said_with_a_way_out(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(exchange.LARGEST_OUT, "telegram", 100)
+    monkeypatch.setitem(transfer.LARGEST_OUT, "telegram", 100)
     async with gateway(ECHO, store=store) as g:
         await talk(g, "to Rome")
         shown = await command(g, "/export redact")
@@ -125,7 +125,7 @@ async def test_a_file_that_cannot_be_had_is_told(store: Store) -> None:
 async def test_a_file_that_is_too_big_is_not_taken(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "LARGEST_IN", 20)
+    monkeypatch.setattr(transfer, "LARGEST_IN", 20)
     async with gateway(ECHO, store=store) as g:
         assert "could not be fetched" in await sends(g, "/import", {"chat.json": MESSAGES})
 

@@ -12,7 +12,8 @@ import pytest
 from adapters.base import Outgoing, Unreachable
 from adapters.events import Conversation, Message, User
 from adapters.recording import RecordingAdapter
-from gateway import delivery, running
+from gateway import service
+from gateway.outbound import delivery
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Json, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState, OutboxRow, Parcel
@@ -215,7 +216,7 @@ async def test_a_platforms_odd_words_end_no_delivery(store: SqlStore) -> None:
 async def test_a_question_that_cannot_be_looked_after_does_not_stop_the_others(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "TICK_EVERY", 0.01)
+    monkeypatch.setattr(service, "TICK_EVERY", 0.01)
 
     def ask(tx: Transaction, kind: str) -> int:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id

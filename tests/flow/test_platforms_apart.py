@@ -13,7 +13,7 @@ from adapters.recording import RecordingAdapter
 from gateway import platforms
 from gateway.app import bootstrap
 from gateway.config import Config
-from gateway.running import App
+from gateway.service import App
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, SpyModel
 from tests.flow.discord_gateway import OLGA, DiscordGateway, discord_gateway

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from gateway.__main__ import main, parser
+from gateway.cli.sessions import manage
 from gateway.config import Config
 from gateway.secrets import secrets_of
-from gateway.sessions_cli import manage
 from storage.context import context
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, message
 from storage.sql.store import SqlStore

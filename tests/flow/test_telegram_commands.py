@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from gateway.commands import command_specs
+from gateway.commands.registry import command_specs
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from gateway.access import LOCAL, Access
+from gateway.access.roles import LOCAL, Access
 from gateway.config import AccessConfig, EscalationConfig, Level
 from storage.records.questions import Choice, Question, QuestionState
 

@@ -13,7 +13,7 @@ from agent.models.scripted import Answer, Rule, ScriptedModel, Spent
 from gateway.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from gateway.config import BudgetsConfig, load
 from gateway.errors import ConfigError
-from gateway.usage import dollars
+from gateway.views.usage import dollars
 from storage.memory import MemoryStore
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine

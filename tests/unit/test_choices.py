@@ -14,7 +14,7 @@ from adapters.telegram.render import render as for_telegram
 from adapters.terminal.adapter import TerminalAdapter
 from agent.text.alike import skeleton
 from agent.text.markdown import visible
-from gateway.choices import ALIKE, chosen, offer
+from gateway.outbound.choices import ALIKE, chosen, offer
 
 LONG = "Transfer the whole amount of the invoice to the account of the supplier in "
 BERN, MINSK = f"go: {LONG}Bern, known since 2011", f"go: {LONG}Minsk, first seen today"

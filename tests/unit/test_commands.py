@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.commands import parse_command
+from gateway.commands.registry import parse_command
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from gateway.cli.doctor import Finding, findings
 from gateway.config import Config
-from gateway.doctor import Finding, findings
 from tests.stand_ins.model import ModelServer
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}

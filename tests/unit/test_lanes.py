@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from gateway.lanes import Lanes
+from gateway.turns.scheduler import Lanes
 
 
 class Turns:

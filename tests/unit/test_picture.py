@@ -3,7 +3,7 @@ import io
 import pytest
 from PIL import Image
 
-from gateway.picture import ROW, WIDTH, Branch, Picture, draw
+from gateway.views.tree_image import ROW, WIDTH, Branch, Picture, draw
 
 
 def branch(title: str = "#1 hello", level: int = 0, **more: bool) -> Branch:

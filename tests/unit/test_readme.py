@@ -15,13 +15,14 @@ from pydantic.fields import FieldInfo
 from agent.delegation.tables.parse import parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
-from gateway import commandline, menus
 from gateway.__main__ import parser
-from gateway.commands import ALIASES, COMMANDS
+from gateway.cli import main
+from gateway.commands.context import NOT_YOURS
+from gateway.commands.registry import ALIASES, COMMANDS
 from gateway.config import Config, ModelConfig, load
-from gateway.desk import NOT_YOURS
-from gateway.questions import DENIED, UNKNOWN
-from gateway.router import STRANGER
+from gateway.inbound.router import STRANGER
+from gateway.outbound import buttons
+from gateway.questions.service import DENIED, UNKNOWN
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -189,7 +190,7 @@ def test_the_options_and_exit_statuses_are_named() -> None:
     text = section("Command line")
     for option in options(parser()):
         assert f"{option}" in text
-    for status in (commandline.OK, commandline.FAILURE, commandline.USAGE_FAULT):
+    for status in (main.OK, main.FAILURE, main.USAGE_FAULT):
         assert f"\n| {status} | " in text
 
 
@@ -254,7 +255,7 @@ def test_what_the_readme_quotes_is_what_the_program_says() -> None:
     shown = " ".join(README.split())
     assert f"bough> {hello.replace('**', '')} you>" in shown
     assert STRANGER.format(identity="telegram:1001").replace("`", "") in README
-    for sentence in (DENIED, UNKNOWN, menus.DENIED, menus.UNKNOWN, NOT_YOURS):
+    for sentence in (DENIED, UNKNOWN, buttons.DENIED, buttons.UNKNOWN, NOT_YOURS):
         assert f"`{re.split('[.:]', sentence)[0]}`" in README
 
 

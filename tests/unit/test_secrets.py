@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from gateway.commandline import FAILURE, run
+from gateway.cli.main import FAILURE, run
 from gateway.config import Config
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
 from gateway.secrets import all_secrets, environment_secrets, secrets_of

@@ -1,6 +1,14 @@
 import pytest
 
-from gateway.signposts import fenced, find_label, first_words, label_name, number_of, one_line, spot
+from gateway.views.entries import (
+    fenced,
+    find_label,
+    first_words,
+    label_name,
+    number_of,
+    one_line,
+    spot,
+)
 from storage.records.entries import Entry, Json, Kind, Label, message, record
 
 

@@ -1,6 +1,6 @@
 """What strangers, and presses that do nothing, may cost."""
 
-from gateway.strangers import ANSWERS, JUNK, PERIOD, REFUSALS, Limit, Strangers
+from gateway.access.strangers import ANSWERS, JUNK, PERIOD, REFUSALS, Limit, Strangers
 from tests.contract.stores import Clock
 
 

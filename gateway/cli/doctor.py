@@ -1,0 +1,190 @@
+"""bough doctor: try everything that the configuration names, and say what to do about faults."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from adapters.base import Adapter, AdapterError
+from adapters.events import Conversation
+from agent.models.base import Model, ModelError, ModelSpec, Request, price
+from agent.models.registry import Models
+from gateway.access.roles import Access
+from gateway.app import model_specs, plain_model, platform_adapters
+from gateway.budgets import OUTPUT_RESERVED
+from gateway.config import BudgetsConfig, Config, DelegationConfig, load
+from gateway.errors import ConfigError
+from gateway.logs import hide, without_secrets
+from gateway.secrets import all_secrets
+from storage.errors import StoreUnavailable
+from storage.records.entries import message
+from storage.sql.store import SqlStore
+
+PATIENCE = 30.0
+"""Seconds for each platform and each model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    subject: str
+    ok: bool
+    text: str
+
+
+async def examine(path: Path | None) -> int:
+    """Print a line for everything that was tried; 0 if all is well, 1 if something is not, 2 where
+    the configuration itself cannot be read."""
+    try:
+        config = load(path)
+    except ConfigError as error:
+        _print(Finding("configuration", False, str(error)))
+        return 2
+    hide(all_secrets(config))
+    _print(Finding("configuration", True, "read"))
+    faults = 0
+    async for finding in findings(config):
+        _print(finding)
+        faults += not finding.ok
+    print("All is well." if not faults else f"{faults} to mend.", flush=True)
+    return 1 if faults else 0
+
+
+async def findings(config: Config) -> AsyncIterator[Finding]:
+    yield await _database(config)
+    for adapter in platform_adapters(config):
+        yield await _platform(adapter)
+    for finding in _people(config):
+        yield finding
+    models = Models(*model_specs(config))
+    model = plain_model()
+    for spec, names in _distinct(list(chain.from_iterable(map(_each_key, models.specs())))):
+        yield await _model(model, spec, names)
+    yield _children(config.delegation)
+    for finding in (*_money(config.budgets, models.specs()), *_fallbacks(models)):
+        yield finding
+    name = config.delegation.escalation_model
+    if name is not None and models.find(name) is None:
+        text = f"delegation.escalation_model {name!r} is not configured; the overseer is used"
+        yield Finding("escalation_model", False, text)
+
+
+async def _database(config: Config) -> Finding:
+    try:
+        store = await SqlStore.open(config.storage.url)
+        await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
+        await store.close()
+    except StoreUnavailable as error:
+        return Finding("database", False, str(error))
+    return Finding("database", True, f"{config.storage.url} can be written")
+
+
+async def _platform(adapter: Adapter) -> Finding:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            who = await adapter.start()
+    except AdapterError as error:
+        return Finding(adapter.name, False, str(error))
+    except TimeoutError:
+        return Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")
+    finally:
+        await adapter.close()
+    return Finding(adapter.name, True, f"signed in as {who}")
+
+
+def _people(config: Config) -> list[Finding]:
+    """Lists that let nobody in, or nobody decide."""
+    platforms = {name for name in ("telegram", "discord") if getattr(config, name) is not None}
+    if not platforms:
+        return []
+    found = []
+    if not (config.access.allow or config.access.owners):
+        text = "nobody may talk to the bot: fill allow or owners under [access]"
+        found.append(Finding("access", False, text))
+    if not Access(config.access, config.escalation).has_approvers():
+        text = "nobody may decide: fill approvers or owners under [access]"
+        found.append(Finding("approvers", False, text))
+    for level in config.escalation.levels:
+        for address in level.to:
+            platform = Conversation.parse(address).platform
+            if platform not in platforms:
+                text = f"{address} cannot be reached: [{platform}] is not configured"
+                found.append(Finding("escalation", False, text))
+    return found or [Finding("access", True, "somebody may talk, somebody may decide")]
+
+
+def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:
+    """Each model once, with the names it is configured under."""
+    found: dict[tuple[str, str | None, str | None], list[ModelSpec]] = {}
+    for spec in specs:
+        found.setdefault((spec.model, spec.api_base, spec.api_key), []).append(spec)
+    return [(same[0], ", ".join(spec.name for spec in same)) for same in found.values()]
+
+
+def _each_key(spec: ModelSpec) -> list[ModelSpec]:
+    """The same model once for each of its keys."""
+    count = len(spec.api_keys)
+    return [
+        replace(spec, name=f"{spec.name} (key {number} of {count})", api_key=key)
+        for number, key in enumerate(spec.api_keys, start=1)
+    ] or [spec]
+
+
+def _children(section: DelegationConfig) -> Finding:
+    """How many children there may be in the worst case: each level multiplies."""
+    each = section.max_concurrent_children
+    depth = section.max_spawn_depth if section.orchestrator_enabled else 1
+    factors = " × ".join([str(each)] * depth)
+    total = f"{factors} = {each**depth}" if depth > 1 else str(each)
+    text = f"in the worst case {total} children work side by side in a conversation"
+    return Finding("delegation", True, f"{text}; each agent has as many again in the background")
+
+
+def _money(section: BudgetsConfig, specs: Sequence[ModelSpec]) -> list[Finding]:
+    """Budgets that do not hold, or that let nothing through."""
+    limits = {key: limit for key, limit in section if limit is not None}
+    if not limits:
+        return []
+    least = {spec: price(spec, 0, OUTPUT_RESERVED) for spec in specs}
+    texts = [
+        f"{names}: {spec.model} has no input_cost and output_cost; its calls may not be counted"
+        for spec, names in _distinct([spec for spec in specs if least[spec] is None])
+    ]
+    texts += [
+        f"budgets.{key} is too small for a single call of {spec.model} ({names})"
+        for key, limit in limits.items()
+        for spec, names in _distinct([spec for spec in specs if (least[spec] or 0.0) > limit])
+    ]
+    faults = [Finding("budgets", False, text) for text in texts]
+    return faults or [Finding("budgets", True, "every model has a price")]
+
+
+def _fallbacks(models: Models) -> list[Finding]:
+    """That they exist is seen to with the configuration."""
+    useless = [
+        spec.name for spec in models.specs() if len(models.fallbacks(spec)) < len(spec.fallback)
+    ]
+    if not useless:
+        return []
+    text = f"{', '.join(useless)}: a fallback is the model itself, or stands there twice"
+    return [Finding("fallback", False, text)]
+
+
+async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:
+    subject = f"model of {names}"
+    request = Request(spec, [message("user", "Answer with the word OK.")])
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await model.complete(request)
+    except ModelError as error:
+        return Finding(subject, False, f"{spec.model}: {error}")
+    except TimeoutError:
+        return Finding(subject, False, f"{spec.model}: no answer within {PATIENCE:g} s")
+    return Finding(subject, True, f"{spec.model} answers")
+
+
+def _print(finding: Finding) -> None:
+    mark = "ok  " if finding.ok else "FAIL"
+    text = without_secrets(finding.text)
+    print(f"{mark}  {finding.subject}: {text}", file=sys.stdout, flush=True)

@@ -1,0 +1,172 @@
+"""/attach: the same session from another chat or platform, by a code that works once.
+
+A code is kept as its hash. Whoever tries wrong ones is refused for a while. Into a group a session
+is taken only by the press of a button, which uses the code up.
+"""
+
+import hashlib
+import re
+import secrets
+from functools import partial
+
+from adapters.base import CommandSpec
+from gateway.access.visibility import sees
+from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.sessions.switch import arrive, confirm, leave
+from gateway.views.sessions import quoted_name
+from storage.records.entries import Json
+from storage.store import Transaction
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
+"""Without what looks alike."""
+LENGTH = 8
+VALID = 600.0
+"""Seconds."""
+MOST_MISSES = 5
+"""Wrong codes of a person within BARRED seconds; then they are barred for as long."""
+BARRED = 600.0
+
+_TAKE = "take_attached"
+_CODES, _MISSES = "attach.codes", "attach.misses"
+"""Facts: hash → session, by, expires; person → times of wrong codes, until when they are barred."""
+_WRONG = (
+    "This code is not valid: a code works once, within 10 minutes. /attach in the conversation "
+    "that you want to go on with gives a new one."
+)
+_TOO_MANY = "Too many wrong codes. Wait for 10 minutes, then ask for a new one with /attach."
+
+
+async def _attach(desk: Desk, asked: Asked) -> Work:
+    if not asked.argument:
+        return partial(_give, desk, asked)
+    return await _redeem(desk, asked, _hashed(asked.argument), into_group=False)
+
+
+def _give(desk: Desk, asked: Asked, tx: Transaction) -> None:
+    """Tell a new code for the conversation's session; one that the person had for it before is not
+    valid any more."""
+    session = asked.session
+    if session is None:
+        return desk.say(tx, asked, NOTHING_YET)
+    code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+    issued = {"session": session, "by": asked.who}
+    others = {
+        hashed: kept
+        for hashed, kept in _codes(tx).items()
+        if (kept["session"], kept["by"]) != (session, asked.who)
+    }
+    expires = tx.now + VALID
+    tx.directory.set_fact(_CODES, {**others, _hashed(code): {**issued, "expires": expires}})
+    tx.directory.audit("attach code", asked.who, {"session": session, "address": asked.address})
+    name = quoted_name(tx.directory.overview(session))
+    shown = f"{code[: LENGTH // 2]}-{code[LENGTH // 2 :]}"
+    desk.say(
+        tx,
+        asked,
+        f"To go on with {name} in another chat, here or on another platform, write there:\n"
+        f"`/attach {shown}`\n"
+        "The code works once, within 10 minutes. Whoever has it can read this conversation and "
+        "go on with it.",
+    )
+
+
+async def _redeem(desk: Desk, asked: Asked, hashed: str, *, into_group: bool) -> Work:
+    """Go on with the session of a code, if it is valid. `into_group`: that was agreed to."""
+
+    def valid(tx: Transaction) -> int | None:
+        return None if _is_barred(tx, asked.who) else _session_of(tx, hashed)
+
+    session = await desk.store.read(valid)
+    if session is None:
+        return partial(_refuse, desk, asked)
+    if session == asked.session:
+        return answer(desk, asked, "You are in this conversation already. The code is still valid.")
+    agreed = into_group or asked.message.private
+    if not agreed and not await desk.store.read(lambda tx: sees(tx, asked.message, session)):
+        subject = {"code": hashed, "by": asked.who}
+        return lambda tx: confirm(tx, desk, asked, session, _TAKE, subject)
+    await leave(desk, asked)
+    return partial(_use, desk, asked, hashed)
+
+
+def _use(desk: Desk, asked: Asked, hashed: str, tx: Transaction) -> None:
+    session = _session_of(tx, hashed)
+    if session is None:  # somebody was faster
+        return _refuse(desk, asked, tx)
+    codes = _codes(tx)
+    del codes[hashed]
+    tx.directory.set_fact(_CODES, codes)
+    tx.directory.audit("attach", asked.who, {"session": session, "address": asked.address})
+    tx.directory.join(session, asked.who)
+    arrive(tx, desk, asked, session)
+
+
+async def _take(desk: Desk, asked: Asked) -> Work:
+    """The answer to the question whether the session of a code is to be taken into this group."""
+    subject = asked.subject
+    if "code" not in subject:
+        return partial(_refuse, desk, asked)
+    hashed = str(subject["code"])
+    session = await desk.store.read(lambda tx: _session_of(tx, hashed))
+    if session is not None and asked.who != subject["by"]:  # an owner, whose code it is not
+        return lambda tx: confirm(tx, desk, asked, session, _TAKE, subject)
+    return await _redeem(desk, asked, hashed, into_group=True)
+
+
+def _refuse(desk: Desk, asked: Asked, tx: Transaction) -> None:
+    tx.directory.audit("attach refused", asked.who, {"address": asked.address})
+    if _is_barred(tx, asked.who):
+        return desk.say(tx, asked, _TOO_MANY)
+    misses = _misses(tx)
+    times = [*misses.get(asked.who, {"times": ()})["times"], tx.now]
+    until = tx.now + BARRED if len(times) >= MOST_MISSES else 0.0
+    tx.directory.set_fact(_MISSES, {**misses, asked.who: {"times": times, "until": until}})
+    desk.say(tx, asked, _WRONG)
+
+
+def _session_of(tx: Transaction, hashed: str) -> int | None:
+    """The session that a code is for; None where it is not valid."""
+    found = _codes(tx).get(hashed)
+    return int(found["session"]) if found is not None else None
+
+
+def _codes(tx: Transaction) -> dict[str, Json]:
+    """Those that are valid."""
+    kept: dict[str, Json] = tx.directory.fact(_CODES) or {}
+    return {hashed: code for hashed, code in kept.items() if _ahead(tx, code["expires"], VALID)}
+
+
+def _is_barred(tx: Transaction, who: str) -> bool:
+    return who in (misses := _misses(tx)) and _ahead(tx, misses[who]["until"], BARRED)
+
+
+def _misses(tx: Transaction) -> dict[str, Json]:
+    """Those that still count, by person."""
+    kept: dict[str, Json] = tx.directory.fact(_MISSES) or {}
+    recent: dict[str, Json] = {}
+    for who, missed in kept.items():
+        times = [time for time in missed["times"] if _ahead(tx, time + BARRED, BARRED)]
+        barred = _ahead(tx, missed["until"], BARRED)
+        if barred or (times and not missed["until"]):
+            recent[who] = {"times": times, "until": missed["until"]}
+    return recent
+
+
+def _ahead(tx: Transaction, end: float, longest: float) -> bool:
+    """Whether `end` is still to come, and not further off than it was when it was set: then the
+    clock was set back."""
+    return tx.now < end <= tx.now + longest
+
+
+def _hashed(code: str) -> str:
+    """However it is written: in small letters, with spaces or hyphens."""
+    plain = re.sub(r"[\s-]", "", code[:100]).upper()
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+ATTACHING = (
+    Command(
+        CommandSpec("attach", "the same conversation in another chat, by a code", "code"), _attach
+    ),
+    Command(CommandSpec(_TAKE, "take a conversation into this group"), _take, hidden=True),
+)

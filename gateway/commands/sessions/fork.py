@@ -1,0 +1,126 @@
+"""/fork: a new session that starts with a path of this one. Nothing is copied."""
+
+import re
+from dataclasses import dataclass, replace
+
+from adapters.base import CommandSpec
+from agent.text.markdown import escape
+from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.sessions.switch import arrive, leave
+from gateway.views.entries import PERSONS, find_label, label_name, to_rephrase, unquoted
+from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of
+from storage.records.entries import Entry, SessionDraft, SessionKind
+from storage.store import Transaction
+from storage.tree.paths import sort_of
+
+_NUMBERED = re.compile(r"(#?)([0-9]{1,9})(?:\s+(.*))?\Z", re.DOTALL)
+_QUOTED = re.compile(r'(["“„”].+?["“”])(?:\s+(.*))?\Z', re.DOTALL)
+NO_PATH = "There is nothing before that to start with: /new begins without anything."
+
+
+@dataclass(frozen=True, slots=True)
+class _Fork:
+    end: Entry
+    """The last entry of the path it starts with."""
+    title: str
+    rephrase: Entry | None
+    """The person's message that it ends before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    entry: Entry | None
+    """None: where the conversation is."""
+    title: str
+
+
+async def _fork(desk: Desk, asked: Asked) -> Work:
+    session = asked.session
+    if session is None:
+        return answer(desk, asked, NOTHING_YET)
+    planned = await desk.store.read(lambda tx: _plan(tx, session, asked.argument))
+    if isinstance(planned, str):
+        return answer(desk, asked, planned)
+    await leave(desk, asked)
+
+    def work(tx: Transaction) -> None:
+        # Once more: a turn that was ended has left something behind.
+        match _plan(tx, session, asked.argument):
+            case str(fault):
+                desk.say(tx, asked, fault)
+            case _Fork() as fork:
+                _carry_out(tx, desk, asked, session, fork)
+
+    return work
+
+
+def _carry_out(tx: Transaction, desk: Desk, asked: Asked, session: int, fork: _Fork) -> None:
+    end = fork.end
+    draft = SessionDraft(SessionKind.CHAT, "", parent_session=session, parent_entry=end.id)
+    made = tx.tree.create(draft).id
+    title = fork.title or _default_title(tx, session, made, end)
+    tx.tree.rename(made, title)
+    tx.tree.move_leaf(made, end.id, after=None, by=asked.who, why="fork")
+    tx.directory.join(made, asked.who)
+    said = (
+        f"Forked after #{end.number}: you are in conversation {made} now, “{escape(title)}”. "
+        "The old one is kept."
+    )
+    if fork.rephrase is not None:
+        shown = to_rephrase(asked, fork.rephrase)
+        said = f"{said}\n#{fork.rephrase.number}, which is not in it, said:\n{shown}"
+    arrive(tx, desk, asked, made, said)
+
+
+def _default_title(tx: Transaction, session: int, made: int, end: Entry) -> str:
+    """Of the source's title; where it has none, of the first words that the fork has, too."""
+    suffix, title = f", from #{end.number}", tx.tree.session(session).title
+    named = replace(tx.directory.overview(made), session=session, title=title)
+    return name_of(named, LONGEST_TITLE - len(suffix)) + suffix
+
+
+def _plan(tx: Transaction, session: int, text: str) -> _Fork | str:
+    """What is to be made, or why it cannot be."""
+    place = _place(tx, session, text)
+    if isinstance(place, str):
+        return place
+    if place.entry is None:
+        leaf = tx.tree.session(session).leaf
+        return _Fork(tx.tree.entry(leaf), place.title, None) if leaf is not None else NO_PATH
+    entry = place.entry
+    if sort_of(entry.kind, entry.body) not in PERSONS:
+        return _Fork(entry, place.title, None)
+    if entry.parent is None:
+        return NO_PATH
+    return _Fork(tx.tree.entry(entry.parent), place.title, entry)
+
+
+def _place(tx: Transaction, session: int, text: str) -> _Place | str:
+    """Where a fork is to begin and its title, from "[n|label] [title]"; what is neither a number
+    nor a label that is there is all title."""
+    if found := _NUMBERED.match(text):
+        sign, digits, rest = found.groups()
+        entry = tx.tree.numbered(session, int(digits))
+        if entry is not None:
+            return _Place(entry, cleaned(rest or ""))
+        if sign or rest is None:
+            return f"There is no #{int(digits)} in this conversation."
+    labels = tx.tree.labels(session)
+    if found := _QUOTED.match(text):
+        label = find_label(labels, unquoted(found[1]))
+        if label is not None:
+            return _Place(tx.tree.entry(label.target), cleaned(found[2] or ""))
+    name = label_name(text)
+    for label in sorted(labels, key=lambda label: len(label.name), reverse=True):
+        beginning, rest = name[: len(label.name)], name[len(label.name) :]
+        if beginning.casefold() == label.name.casefold() and (not rest or rest[0].isspace()):
+            return _Place(tx.tree.entry(label.target), cleaned(rest))
+    return _Place(None, cleaned(text))
+
+
+FORKING = (
+    Command(
+        CommandSpec("fork", "a new conversation that starts with this one up to here", "from"),
+        _fork,
+    ),
+)

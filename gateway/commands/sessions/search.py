@@ -1,0 +1,181 @@
+"""/search: over all branches of the sessions that may be seen, with buttons that jump."""
+
+from dataclasses import dataclass
+from functools import cache, partial
+
+from adapters.base import CommandSpec
+from agent.text.markdown import escape
+from gateway.access.visibility import viewers
+from gateway.commands.context import Asked, Command, Desk, Work, answer
+from gateway.commands.sessions.switch import Target
+from gateway.follower import AT_ONCE
+from gateway.outbound.buttons import Item
+from gateway.views.delegations import age
+from gateway.views.entries import button, one_line
+from gateway.views.sessions import name_of
+from storage.records.entries import Entry, Overview, Stretch
+from storage.search.query import excerpt, parse, text_of
+from storage.store import Transaction
+from storage.tree.paths import fork_point, is_on
+
+ON_A_PAGE = 8
+ROOM = 1_700
+"""Characters of a page's hits."""
+EXCERPT = 90
+TITLE = 30
+_ECHO = 60
+_AT_ONCE = 50
+_MOST_LOOKED_AT = 2_000
+"""Hits for one page, where most of them may not be seen: what a fork's source says elsewhere."""
+_LONGEST_QUERY = 500
+_CUT = "More than that is not looked at: most of what has these words is not to be seen here."
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    entry: Entry
+    home: Overview
+    """The session that it is to be opened in."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    hits: tuple[_Hit, ...]
+    more: bool
+    cut: bool = False
+    """Not all that was found was looked at."""
+
+
+async def _search(desk: Desk, asked: Asked) -> Work:
+    words = asked.argument[:_LONGEST_QUERY]
+    if parse(words) is None:
+        usage = "`/search WORDS` looks through all your conversations, in every branch."
+        return answer(desk, asked, usage)
+    behind = await desk.store.run(lambda tx: tx.search.follow(AT_ONCE)) == AT_ONCE
+    bounds: list[int] = asked.subject.get("bounds", [])
+    page, now = await desk.store.read(lambda tx: (_page(tx, asked, words, bounds), tx.now))
+    if not page.hits:
+        text = f"Nothing was found for “{escape(one_line(words, _ECHO))}”."
+        if behind:
+            text += " The newest messages cannot be found yet: try again in a moment."
+        return answer(desk, asked, f"{text} {_CUT}" if page.cut else text)
+    return partial(_tell, desk, asked, words, bounds, page, now)
+
+
+def _tell(
+    desk: Desk,
+    asked: Asked,
+    words: str,
+    bounds: list[int],
+    page: _Page,
+    now: float,
+    tx: Transaction,
+) -> None:
+    shown: list[tuple[_Hit, str]] = []
+    room = ROOM
+    for hit in page.hits:
+        text = _text(hit, words, now)
+        room -= len(text)
+        if shown and room < 0:
+            break
+        shown.append((hit, text))
+    more = page.more or len(shown) < len(page.hits)
+    items = [_jump(asked, hit, now) for hit, _ in shown]
+    items += _turning(words, bounds, shown[-1][0].entry.id if more else None)
+    lines = [*(text for _, text in shown), *([_CUT] if page.cut else [])]
+    desk.say(tx, asked, "\n".join(lines), items, by=asked.who)
+
+
+def _text(hit: _Hit, words: str, now: float) -> str:
+    entry = hit.entry
+    title = escape(name_of(hit.home, TITLE))
+    found = escape(excerpt(text_of(entry), words, EXCERPT))
+    return f"**#{entry.number}** · {age(now - entry.time)} ago · {title}\n{found}"
+
+
+def _jump(asked: Asked, hit: _Hit, now: float) -> Item:
+    number = hit.entry.number
+    if hit.home.session == asked.session:
+        return button(asked, f"#{number}", f"goto #{number}")
+    session = hit.home.session
+    label = f"#{number} · {name_of(hit.home, TITLE)}"
+    whole = (
+        f"#{number} · {name_of(hit.home)} · conversation {session} · "
+        f"{age(now - hit.entry.time)} ago"
+    )
+    return Item(label, Target(session, number).command, whole=whole)
+
+
+def _turning(words: str, bounds: list[int], last: int | None) -> list[Item]:
+    """◀ ▶. `bounds`: below which entry each page but the first began; `last`: the last entry of
+    this one, where more follow."""
+    command = f"search {words}"
+    items = []
+    if bounds:
+        items.append(Item("◀", command, subject={"bounds": bounds[:-1]}))
+    if last is not None:
+        further = {"bounds": [*bounds, last]}
+        items.append(Item("▶", command, beside=bool(items), subject=further))
+    return items
+
+
+def _page(tx: Transaction, asked: Asked, words: str, bounds: list[int]) -> _Page:
+    """What may be seen of what is found, newest first."""
+    scope = _Scope.of(tx, asked)
+    before = bounds[-1] if bounds else None
+    hits: list[_Hit] = []
+    overview = cache(tx.directory.overview)  # costs the session's size
+    for _ in range(_MOST_LOOKED_AT // _AT_ONCE):
+        found = tx.search.find(words, scope.sessions, limit=_AT_ONCE, before=before)
+        for entry in found:
+            home = scope.home(tx, entry)
+            if home is None:
+                continue
+            if len(hits) == ON_A_PAGE:
+                return _Page(tuple(hits), more=True)
+            hits.append(_Hit(entry, overview(home)))
+        if len(found) < _AT_ONCE:
+            return _Page(tuple(hits), more=False)
+        before = found[-1].id
+    return _Page(tuple(hits), more=False, cut=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What may be searched where a command was given."""
+
+    visible: frozenset[int]
+    """Sessions of which all may be seen."""
+    current: int | None
+    forks: tuple[tuple[int, tuple[Stretch, ...]], ...]
+    """Forks of which the beginning is in a session that may else not be seen, with that path; the
+    conversation's own session before all others."""
+
+    @classmethod
+    def of(cls, tx: Transaction, asked: Asked) -> "_Scope":
+        members = viewers(asked.message)
+        forks = tx.directory.foreign_forks(members)
+        here = [asked.session] if asked.session is not None else []
+        paths = [
+            (session, tx.tree.route(fork_point(tx.tree.session(session))))
+            for session in dict.fromkeys([*here, *forks])
+        ]
+        return cls(frozenset(tx.directory.joined(members)), asked.session, tuple(paths))
+
+    @property
+    def sessions(self) -> frozenset[int]:
+        """Those that are looked through."""
+        return self.visible | {part.session for _, path in self.forks for part in path}
+
+    def home(self, tx: Transaction, entry: Entry) -> int | None:
+        """The session in which an entry may be opened; None where it may not be seen."""
+        if entry.session == self.current:
+            return entry.session
+        place = tx.tree.route(entry.id)[-1]
+        for fork, path in self.forks:
+            if is_on(path, place.strand, place.last_depth):
+                return fork
+        return entry.session if entry.session in self.visible else None
+
+
+FINDING = (Command(CommandSpec("search", "look through all your conversations", "words"), _search),)

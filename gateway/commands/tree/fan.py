@@ -1,0 +1,254 @@
+"""/fan: several answers to the last message side by side, to choose from.
+
+Each arm of the fan is a branch below that message, with a journal of its own. It begins with a
+record that says whose it is, so that after a crash it is found and continued, and nothing is
+answered twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from adapters.base import CommandSpec
+from agent.models.base import ModelError, Purpose, Reply
+from agent.runtime.journal import Alongside, Journal
+from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.text.markdown import bounded, escape
+from agent.together import together
+from gateway.commands.context import NOT_YOURS, Asked, Command, Desk, Work, answer
+from gateway.commands.tree.retry import answerable, begin, refusal
+from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
+from gateway.outbound.buttons import Item
+from gateway.turns.runner import Turns
+from gateway.turns.turn import Turn
+from gateway.views.entries import words
+from storage.errors import EpochLost
+from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.inbox_outbox import Parcel
+from storage.records.ledger import LedgerLine
+from storage.store import Transaction
+
+FAN = "fan"
+"""The command, and the kind of the inbox row that it becomes."""
+PICK = "pick"
+COUNTS = ("2", "3", "4", "5")
+TOOLS = frozenset({"think", "read_file", "list_files", "search_files"})
+"""What the arms may use: they work side by side, and all but one are left, so none may have
+effects."""
+HOW = (
+    "Say how many answers, from 2 to 5, and, if you like, by which models, no more than answers: "
+    "/fan 3, or /fan 2 worker parent."
+)
+ERROR_SHOWN = 300
+NAME_SHOWN = 40
+
+
+async def _fan(desk: Desk, given: Asked) -> Work:
+    count, *models = given.argument.split() or [""]
+    if count not in COUNTS or len(models) > int(count):
+        return answer(desk, given, HOW)
+    if (why := refusal(desk, given, models)) is not None:
+        return answer(desk, given, why)
+    asked = await stilled(desk, given)
+    if asked is None:
+        return answer(desk, given, NOT_YOURS)
+    names = [models[arm % len(models)] if models else "" for arm in range(int(count))]
+
+    def work(tx: Transaction) -> None:
+        said = answerable(tx, desk, asked)
+        if said is None:
+            return
+        begin(tx, asked, FAN, said.id, {"models": names})
+        desk.say(tx, asked, f"Asking for {count} answers side by side…")
+
+    return work
+
+
+async def _pick(desk: Desk, given: Asked) -> Work:
+    """Go on with one of the answers."""
+    if "entry" not in given.subject:
+        return answer(desk, given, ONLY_BY_BUTTON)
+    asked = await stilled(desk, given)
+    if asked is None:
+        return answer(desk, given, NOT_YOURS)
+
+    def work(tx: Transaction) -> None:
+        session, entry = asked.session, tx.tree.entry(asked.subject["entry"])
+        assert session is not None
+        move_to(tx, asked, end_below(tx, session, entry), why=PICK)
+        desk.say(tx, asked, f"Going on with {asked.subject['heading']}.")
+
+    return work
+
+
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    number: int
+    """From 1."""
+    heading: str
+    """In Markdown."""
+    agent: Agent
+    journal: Journal
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    arm: _Arm
+    answer: Entry | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """The job in the session's lane."""
+
+    turns: Turns
+
+    async def run(self, turn: Turn) -> None:
+        """Run all arms, then tell; the leaf goes to the first that answered."""
+        row = turn.rows[-1]
+        ends = await self.turns.store.run(partial(_ends, turn=turn))
+        paths = await self.turns.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
+        arms = [
+            self._arm(turn, number, row.payload["models"], path)
+            for number, path in enumerate(paths, start=1)
+        ]
+        outcomes = await together(self._answer(turn, arm) for arm in arms)
+        await self.turns.store.run(partial(self._end, turn=turn, outcomes=outcomes))
+
+    def _arm(self, turn: Turn, number: int, models: list[str], path: tuple[Entry, ...]) -> _Arm:
+        of = turn.journal
+        journal = Journal(of.store, of.session, of.epoch, path, aside=True)
+        agent = self.turns.agent(journal, models[number - 1])
+        allowed = {name: tool for name, tool in agent.tools.items() if name in TOOLS}
+        name = models[number - 1] or agent.spec.model
+        return _Arm(
+            number,
+            f"{number}/{len(models)} · {escape(bounded(name, NAME_SHOWN))}",
+            replace(agent, tools=allowed),
+            journal,
+        )
+
+    async def _answer(self, turn: Turn, arm: _Arm) -> _Outcome:
+        """One arm to its end. One that failed before a crash stays failed."""
+        last = arm.journal.path[-1]
+        if last.kind is Kind.RECORD and last.body["record"] == "failed":
+            return _Outcome(arm, None, last.body["error"])
+        try:
+            match await self._loop(turn, arm).run():
+                case Answered(entry):
+                    return _Outcome(arm, entry)
+                case OutOfIterations(limit):
+                    error = f"stopped after {limit} steps"
+                case Asleep() | CalledFinal():
+                    error = "stopped without an answer"
+        except ModelError as failure:
+            error = str(failure)
+        await arm.journal.append(Draft(Kind.RECORD, record("failed", error=error)))
+        return _Outcome(arm, None, error)
+
+    def _loop(self, turn: Turn, arm: _Arm) -> Loop:
+        turns, spec = self.turns, arm.agent.spec
+        purpose = Purpose(turn.address, turn.person)
+        return Loop(
+            turns.model,
+            arm.agent,
+            arm.journal,
+            address=turn.address,
+            person=turn.person,
+            on_reply=_booking(turn, arm),
+            before_model=partial(turns.compacting.where_due, arm.journal, spec, purpose),
+        )
+
+    def _end(self, tx: Transaction, turn: Turn, outcomes: list[_Outcome]) -> None:
+        session = tx.tree.session(turn.journal.session)
+        if session.epoch != turn.journal.epoch:
+            raise EpochLost(f"session {session.id} is in epoch {session.epoch}")
+        for outcome in outcomes:
+            for parcel in self._compose(turn, outcome):
+                tx.outbox.enqueue(parcel)
+        answered = [one for one in outcomes if one.answer is not None]
+        if answered:
+            tip = answered[0].arm.journal.path[-1].id
+            tx.tree.move_leaf(session.id, tip, after=session.leaf, by=turn.person, why=FAN)
+        parcels = self.turns.composer.post(turn.address, _closing(answered))
+        items = [_pick_item(session.id, one) for one in answered]
+        items[:1] = [replace(first, beside=False) for first in items[:1]]
+        shown = items if len(items) > 1 else []
+        self.turns.menus.send(tx, parcels, shown, private=turn.private)
+        tx.inbox.finish(turn.row_ids)
+
+    def _compose(self, turn: Turn, outcome: _Outcome) -> list[Parcel]:
+        entry, heading = outcome.answer, f"**{outcome.arm.heading}**"
+        if entry is None:
+            error = escape(bounded(outcome.error, ERROR_SHOWN))
+            return self.turns.composer.post(turn.address, f"{heading}\n\n⚠️ No answer: {error}")
+        text = f"{heading}\n\n{words(entry)}"
+        return self.turns.composer.post(turn.address, text, entry=entry.id)
+
+
+def _ends(tx: Transaction, turn: Turn) -> list[int]:
+    """The last entries of a fan's arms as far as they have come, begun where they are not."""
+    row, journal = turn.rows[-1], turn.journal
+    session = journal.session
+    assert row.entry is not None
+    begun = {
+        child.body["arm"]: child
+        for child in tx.tree.child_entries(session, row.entry)
+        if child.kind is Kind.RECORD
+        and child.body["record"] == FAN_RECORD
+        and child.body.get("row") == row.id
+    }
+    ends = []
+    for arm, model in enumerate(row.payload["models"], start=1):
+        first = begun.get(arm)
+        if first is None:
+            draft = Draft(Kind.RECORD, record(FAN_RECORD, row=row.id, arm=arm, model=model))
+            first = tx.tree.append(session, draft, after=row.entry, epoch=journal.epoch, aside=True)
+        ends.append(end_below(tx, session, first))
+    return ends
+
+
+def _booking(turn: Turn, arm: _Arm) -> Callable[[Reply], Alongside]:
+    def on_reply(reply: Reply) -> Alongside:
+        model = reply.model or arm.agent.spec.model
+        line = LedgerLine(
+            "parent", model, reply.usage, turn.journal.session, turn.address, turn.person
+        )
+        return lambda tx, _: tx.ledger.add(line)
+
+    return on_reply
+
+
+def _closing(answered: list[_Outcome]) -> str:
+    if not answered:
+        return "⚠️ None of them answered. The conversation is where it was."
+    heading = answered[0].arm.heading
+    if len(answered) == 1:
+        return f"The conversation goes on with {heading}, the only answer."
+    return f"The conversation goes on with {heading}. Choose another, or just go on."
+
+
+def _pick_item(session: int, outcome: _Outcome) -> Item:
+    entry, arm = outcome.answer, outcome.arm
+    assert entry is not None
+    subject = {"session": session, "entry": entry.id, "heading": arm.heading}
+    label = f"Go on with {arm.number}"
+    return Item(label, f"{PICK} #{entry.number}", beside=True, subject=subject)
+
+
+FANNING = (
+    Command(
+        CommandSpec(
+            FAN, "2 to 5 answers to the last message side by side; they only read", "answers"
+        ),
+        _fan,
+        moves=True,
+    ),
+    Command(
+        CommandSpec(PICK, "go on with one of several answers", "number"),
+        _pick,
+        moves=True,
+        hidden=True,
+    ),
+)

@@ -1,0 +1,167 @@
+"""Names for entries: /label, and the list of them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.base import CommandSpec
+from agent.text.markdown import escape
+from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.outbound.buttons import Item
+from gateway.views.entries import (
+    button,
+    find_label,
+    label_name,
+    last_of,
+    number_of,
+    one_line,
+    spot,
+    turning,
+    unquoted,
+)
+from storage.records.entries import Draft, Entry, Kind
+from storage.store import Transaction
+from storage.tree.paths import TALK
+
+NAME_LIMIT = 1_000
+"""Characters."""
+SHOWN = 40
+"""Characters of a name in a list."""
+PER_PAGE = 10
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_NUMBERED = re.compile(r"(.*\S)\s+#?([0-9]{1,9})\Z", re.DOTALL)
+_QUOTED_NUMBERED = re.compile(r'(["“„”].*["“”])\s*#?([0-9]{1,9})\Z', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Naming:
+    """What /label is asked to do: give an entry a name."""
+
+    name: str
+    entry: Entry | None
+    """None: the last message."""
+
+
+async def _label(desk: Desk, asked: Asked) -> Work:
+    session = asked.session
+    if session is None:
+        return answer(desk, asked, NOTHING_YET)
+
+    def work(tx: Transaction) -> None:
+        if not asked.argument:
+            return desk.say(tx, asked, *label_list(tx, asked, session, 1))
+        if asked.argument.startswith("-"):
+            return desk.say(tx, asked, _remove(tx, asked, session, asked.argument[1:]))
+        desk.say(tx, asked, _give(tx, asked, session))
+
+    return work
+
+
+async def _labels(desk: Desk, asked: Asked) -> Work:
+    """A page of the list."""
+    session, page = asked.session, number_of(asked.argument) or 1
+    if session is None:
+        return answer(desk, asked, NOTHING_YET)
+    return lambda tx: desk.say(tx, asked, *label_list(tx, asked, session, page))
+
+
+def label_list(
+    tx: Transaction, asked: Asked, session: int, page: int
+) -> tuple[str, tuple[Item, ...]]:
+    """Labels, newest first, with a button to go to each; pages count from 1."""
+    labels = tx.tree.labels(session)[::-1]
+    if not labels:
+        return "There are no labels here. `/label NAME` names the last message.", ()
+    pages = -(-len(labels) // PER_PAGE)
+    page = max(1, min(page, pages))
+    shown = [
+        (label, tx.tree.entry(label.target))
+        for label in labels[(page - 1) * PER_PAGE : page * PER_PAGE]
+    ]
+    head = "Labels" if pages == 1 else f"Labels · page {page} of {pages}"
+    lines = [f"🏷 {_shown(label.name)} → {spot(entry, 50)}" for label, entry in shown]
+    items = [
+        button(asked, f"{one_line(label.name, SHOWN)} · #{entry.number}", f"goto #{entry.number}")
+        for label, entry in shown
+    ]
+    return "\n".join([head, *lines]), (*items, *turning(asked, "labels", page, pages))
+
+
+def _remove(tx: Transaction, asked: Asked, session: int, name: str) -> str:
+    labels = tx.tree.labels(session)
+    label = find_label(labels, name) or find_label(labels, unquoted(name.strip()))
+    if label is None:
+        return f"Nothing here is called {_shown(name)}. /label lists the names."
+    number = tx.tree.entry(label.target).number
+    _append(tx, session, Draft(Kind.LABEL, {"label": "", "target": label.target}, asked.who))
+    return f"Removed: #{number} is not called {_shown(label.name)} any more."
+
+
+def _give(tx: Transaction, asked: Asked, session: int) -> str:
+    if _CONTROL.search(asked.argument):
+        return "A label is one line, without control characters."
+    naming = _read(tx, session, asked.argument)
+    if (fault := _fault(naming.name)) is not None:
+        return fault
+    leaf = tx.tree.session(session).leaf
+    entry = naming.entry or next(iter(last_of(tx, leaf, TALK, 1)), None)
+    if entry is None:
+        return "There is no message here to name. `/label NAME #12` names the one with that number."
+    labels = tx.tree.labels(session)
+    before = next((label for label in labels if label.name == naming.name), None)
+    other = next((label for label in labels if label.target == entry.id), None)
+    if before is not None and before.target == entry.id:
+        return f"#{entry.number} is called {_shown(naming.name)} already."
+    body = {"label": naming.name, "target": entry.id}
+    _append(tx, session, Draft(Kind.LABEL, body, asked.who))
+    lines = [f"🏷 {_shown(naming.name)} is now {spot(entry)}"]
+    if before is not None:
+        lines.append(f"It was #{tx.tree.entry(before.target).number} before.")
+    if other is not None:
+        lines.append(f"That one was called {_shown(other.name)} before.")
+    return "\n".join(lines)
+
+
+def _read(tx: Transaction, session: int, text: str) -> _Naming:
+    """NAME, or NAME and the number of an entry that exists; quotes keep a number in the name."""
+    for pattern in (_QUOTED_NUMBERED, _NUMBERED):
+        if found := pattern.match(text):
+            entry = tx.tree.numbered(session, int(found[2]))
+            if entry is not None:
+                return _Naming(label_name(unquoted(found[1])), entry)
+    return _Naming(label_name(unquoted(text)), None)
+
+
+def _fault(name: str) -> str | None:
+    """Why nothing can be called so."""
+    if not name:
+        return "A label needs a name: `/label NAME`."
+    if number_of(name) is not None:
+        return "A label cannot be a number: numbers name messages already. `/label NAME #12`."
+    if len(name) > NAME_LIMIT:
+        return f"That name has {len(name):,} characters; a label may have {NAME_LIMIT:,}."
+    return None
+
+
+def _append(tx: Transaction, session: int, draft: Draft) -> None:
+    """At the leaf. While a turn runs or is due, beside it: the turn goes on after what it wrote
+    last, so its next entry must find the leaf there."""
+    leaf = tx.tree.session(session).leaf
+    if leaf is None or not tx.inbox.unfinished(session):
+        tx.tree.append(session, draft, after=leaf)
+    else:
+        tx.tree.append(session, draft, after=tx.tree.entry(leaf).parent, aside=True)
+
+
+def _shown(name: str) -> str:
+    return f"**{escape(one_line(name, SHOWN))}**"
+
+
+LABELS: Sequence[Command] = (
+    Command(
+        CommandSpec("label", "name a message, or list the names; /label -NAME removes one", "name"),
+        _label,
+    ),
+    Command(CommandSpec("labels", "a page of the labels", "page"), _labels, hidden=True),
+)

@@ -1,0 +1,196 @@
+"""/tree: the conversation as a drawn tree, in pages, and as a picture."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adapters.base import CommandSpec
+from agent.text.markdown import bounded, escape
+from gateway.branches import said_strands
+from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.outbound.buttons import Item
+from gateway.views.delegations import age
+from gateway.views.entries import SAID, button, first_words, number_of, turning, where
+from gateway.views.tree_image import Branch, Picture, draw
+from gateway.views.tree_text import LINES, PER_RUN, Filter, View, page_lines
+from storage.outline import Run, outline, page_of_leaf, pages
+from storage.records.entries import Strand, Stretch
+from storage.records.inbox_outbox import StoredFile
+from storage.store import Transaction
+from storage.tree.paths import fork_point
+
+PICTURED = 40
+"""Runs in a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A page of the tree, and what a picture of it is made from."""
+
+    text: str
+    items: tuple[Item, ...]
+    picture: Picture | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlined:
+    """A session's tree before any entry of it is read."""
+
+    runs: Sequence[Run]
+    branches: int
+    inherited: int | None
+    """The entry that a fork begins with."""
+    route: tuple[Stretch, ...]
+    """To the leaf; to what it hangs on where that is drawn nowhere."""
+
+
+async def _tree(desk: Desk, asked: Asked) -> Work:
+    session = asked.session
+    if session is None:
+        return answer(desk, asked, NOTHING_YET)
+    try:
+        shown, page = parse(asked.argument)
+    except ValueError as error:
+        return answer(desk, asked, str(error))
+    pictured = asked.pressed is None
+    drawn = await desk.store.read(
+        lambda tx: drawn_tree(tx, asked, session, shown, page, pictured=pictured)
+    )
+    if drawn.picture is None:
+        return answer(desk, asked, drawn.text, drawn.items)
+    file = StoredFile("tree.png", await asyncio.to_thread(draw, drawn.picture), picture=True)
+    # The picture answers the command; the text follows, for its buttons must stay below.
+    after = replace(asked, message=replace(asked.message, handle=""))
+
+    def work(tx: Transaction) -> None:
+        desk.say(tx, asked, "The branches of this conversation", file=file)
+        desk.say(tx, after, drawn.text, drawn.items)
+
+    return work
+
+
+def parse(argument: str) -> tuple[Filter, int | None]:
+    """The filter, and the page where one is named. ValueError, for people, for anything else."""
+    shown, page = Filter.DEFAULT, None
+    for word in argument.split():
+        if (number := number_of(word)) is not None:
+            page = number
+        elif word.lower() in set(Filter):
+            shown = Filter(word.lower())
+        else:
+            names = ", ".join(Filter)
+            raise ValueError(f"/tree shows {names}; {escape(bounded(word, 40))} is none of them.")
+    return shown, page
+
+
+def drawn_tree(
+    tx: Transaction, asked: Asked, session: int, shown: Filter, page: int | None, *, pictured: bool
+) -> Drawn:
+    """A page of the tree: the one with the leaf where none is named; pages count from 1."""
+    tree = _outlined(tx, session, shown)
+    if not tree.runs and tree.inherited is None:
+        return Drawn(NOTHING_YET, (), None)
+    found = pages(tree.runs, lines=LINES, per_run=PER_RUN)
+    at = page_of_leaf(found) if page is None else max(1, min(page, len(found))) - 1
+    labels = {label.target: label.name for label in tx.tree.labels(session)}
+    leaf = tree.route[-1].last if tree.route else None
+    view = View(tx, shown, labels, leaf)
+    lines = [*_inherited_line(tx, tree)] if at == 0 else []
+    lines += page_lines(view, found[at]) if found else []
+    many = "1 branch" if tree.branches == 1 else f"{tree.branches:,} branches"
+    head = [many, *([] if shown is Filter.DEFAULT else [shown.value])]
+    if len(found) > 1:
+        head.append(f"page {at + 1} of {len(found)}")
+    block = "\n".join(["```", *lines, "```"])
+    text = f"{' · '.join(head)}\n{block}\n{where(tx, leaf)}"
+    items = (
+        *turning(asked, f"tree {shown.value}", at + 1, len(found)),
+        *_filters(asked, shown),
+    )
+    picture = _picture(view, tree) if pictured and tree.branches > 1 else None
+    return Drawn(text, items, picture)
+
+
+def _outlined(tx: Transaction, session: int, shown: Filter) -> _Outlined:
+    held = tx.tree.session(session)
+    route = tx.tree.route(held.leaf)
+    if shown is Filter.ALL:
+        strands = tx.tree.strands(session)
+    else:
+        strands = said_strands(tx, session)
+        route = _as_far_as_drawn(tx, session, route, strands)
+    runs = outline(strands, route)
+    ends = {strand.tip for strand in strands} - {strand.parent for strand in strands}
+    return _Outlined(runs, max(len(ends), 1), fork_point(held), route)
+
+
+def _as_far_as_drawn(
+    tx: Transaction, session: int, route: tuple[Stretch, ...], strands: Sequence[Strand]
+) -> tuple[Stretch, ...]:
+    drawn = {strand.first: strand for strand in strands}
+    while route and route[-1].session == session:
+        strand = drawn.get(route[-1].strand)
+        if strand is None:
+            route = tx.tree.route(route[-1].parent)
+        elif route[-1].last_depth > strand.tip_depth:
+            return tx.tree.route(strand.tip)
+        else:
+            break
+    return route
+
+
+def _inherited_line(tx: Transaction, tree: _Outlined) -> list[str]:
+    """What a fork begins with, in one line."""
+    if tree.inherited is None:
+        return []
+    last = tx.tree.entry(tree.inherited)
+    inside = tree.route and not any(run.here for run in tree.runs)
+    here = f", you are at #{tree.route[-1].last_number}" if inside else ""
+    gutter = "●" if inside else "›" if tree.route else " "
+    return [f"{gutter} ⋮ {last.depth + 1:,} from another conversation, to #{last.number}{here}"]
+
+
+def _filters(asked: Asked, shown: Filter) -> list[Item]:
+    others = [one for one in Filter if one is not shown]
+    return [
+        button(asked, one.value, f"tree {one.value}", beside=place > 0)
+        for place, one in enumerate(others)
+    ]
+
+
+def _picture(view: View, tree: _Outlined) -> Picture:
+    """The runs around the leaf, as many as fit."""
+    runs = tree.runs
+    on_path = [index for index, run in enumerate(runs) if run.here]
+    middle = on_path[-1] if on_path else 0
+    start = max(0, min(middle - PICTURED // 2, len(runs) - PICTURED))
+    shown = runs[start : start + PICTURED]
+    branches = tuple(_branch(view, run) for run in shown)
+    return Picture(branches, above=start, below=len(runs) - start - len(shown))
+
+
+def _branch(view: View, run: Run) -> Branch:
+    tree = view.tx.tree
+    low, high = view.bounds(run)
+    said = tree.along(run.strand, low, high, sorts=SAID, limit=1)
+    entry = said[0] if said else tree.entry(run.last)
+    spans = "1 entry" if run.count == 1 else f"{run.count:,} entries to #{high}"
+    names = [view.labels[entry.id] for entry in view.labelled(run)]
+    return Branch(
+        level=run.level,
+        begins=run.begins,
+        title=f"#{entry.number} {first_words(entry, 90)}",
+        detail=f"{spans} · {age(view.tx.now - entry.time)} ago",
+        labels=tuple(names[:3]),
+        person=entry.body.get("role") == "user",
+        here=run.here,
+        leaf=run.last == view.leaf,
+    )
+
+
+TREE = (
+    Command(
+        CommandSpec("tree", "the tree: default, user, labeled, no-tools or all; a page", "filter"),
+        _tree,
+    ),
+)

@@ -1,0 +1,167 @@
+"""Messages that people changed after they were sent.
+
+The newest message is asked again with its new text, beside the old one, wherever its turn is. One
+that lies further back, on another branch or behind a compaction stays, and a button offers the
+same. Everything that becomes of an edit is one transaction.
+"""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from adapters.events import Message
+from gateway.commands.context import CarryOut, Desk
+from gateway.commands.registry import parse_command
+from gateway.commands.tree.siblings import is_on_path, is_said, reask_item
+from gateway.turns.limits import no_room_below
+from gateway.turns.messages import message_draft
+from storage.records.entries import Entry, Json
+from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.store import Transaction
+
+OFFER = "You changed an older message (#{number}). Continue from there with the new text?"
+ACCEPT = "Continue from there"
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """No turn has begun with the message yet."""
+
+    row: int
+    """The inbox row that waits."""
+    session: int
+    newest: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The message stands in the tree, with another text."""
+
+    entry: Entry
+    session: int
+    """The conversation's, where the message is in that; else the one it is in."""
+    newest: bool
+    """It can be asked again without going far back."""
+    after: tuple[InboxRow, ...]
+    """What was said since, and is being answered with it."""
+
+
+_Found = _Waiting | _Told | None
+
+
+def first_sent(edit: Message) -> Message:
+    """An edited message as if it had been sent like that."""
+    return replace(edit, key=edit.key.partition(":edit:")[0], kind="message")
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    desk: Desk
+
+    async def edited(self, message: Message, row: InboxRow, carry_out: CarryOut) -> None:
+        """A message that came in before, of somebody who may talk, has another text now. `row`:
+        the edit's own, unfinished."""
+        turns, who = self.desk.turns, message.user.identity
+        found = await self.desk.store.read(partial(_find, row=row))
+        if found is None:
+            return await carry_out(lambda tx: None)
+        session, still = found.session, None
+        try:
+            async with AsyncExitStack() as held:
+                if found.newest and turns.may_cut(session, who, private=message.private):
+                    await held.enter_async_context(turns.lanes.hold(session))
+                    still = session
+                await carry_out(partial(self._take_in, row=row, still=still))
+        finally:
+            turns.lanes.wake(session)
+
+    def _take_in(self, tx: Transaction, row: InboxRow, still: int | None) -> None:
+        """`still`: the session in which no turn runs."""
+        match _find(tx, row):
+            case None:
+                pass
+            case _Waiting(waiting, session):
+                tx.inbox.finish([waiting])
+                tx.inbox.receive(_again(row, session))
+            case _Told() as told if told.newest and told.session == still:
+                self._ask_again(tx, row, told)
+            case _Told() as told:
+                self._offer(tx, row, told)
+
+    def _ask_again(self, tx: Transaction, row: InboxRow, told: _Told) -> None:
+        session, to, who = told.session, told.entry.parent, told.entry.author
+        if (full := no_room_below(tx, session, to, self.desk.config.session)) is not None:
+            parcels = self.desk.composer.post(row.address, full, reply_to=_id(row))
+            return self.desk.menus.send(tx, parcels, (), private=row.payload["private"])
+        leaf = self.desk.turns.cut(tx, session)
+        tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")
+        tx.inbox.receive(_again(row, session))
+        for later in told.after:
+            key = f"{later.key}:after:{row.id}"
+            tx.inbox.receive(Arrival(key, later.kind, later.address, later.payload, session))
+
+    def _offer(self, tx: Transaction, row: InboxRow, told: _Told) -> None:
+        entry = told.entry
+        text = OFFER.format(number=entry.number)
+        item = reask_item(ACCEPT, told.session, entry, row=row.id, to=entry.parent)
+        parcels = self.desk.composer.post(row.address, text, reply_to=_id(row))
+        by = message_draft(row).author
+        self.desk.menus.send(tx, parcels, [item], private=row.payload["private"], by=by)
+
+
+def _again(row: InboxRow, session: int) -> Arrival:
+    """The edited message as one that came in now."""
+    payload = {**row.payload, "kind": "message"}
+    return Arrival(f"edited:{row.id}", "message", row.address, payload, session)
+
+
+def _id(row: InboxRow) -> str:
+    return str(row.payload["message_id"])
+
+
+def _find(tx: Transaction, row: InboxRow) -> _Found:
+    """What an edit is about; None where nothing is to be done."""
+    session = tx.directory.conversation(row.address)
+    if session is None or parse_command(row.payload["text"]) is not None:
+        return None
+    draft = message_draft(row)
+    unfinished = tx.inbox.unfinished(session)
+    for waiting in unfinished:
+        if waiting.kind == "message" and waiting.entry is None and _is_same(waiting, row):
+            unchanged = _reads(message_draft(waiting).body, draft.body)
+            return None if unchanged else _Waiting(waiting.id, session)
+    linked = tx.outbox.linked_entry(row.address, _id(row))
+    if linked is None:
+        return None
+    entry = tx.tree.entry(linked)
+    if _reads(entry.body, draft.body):
+        return None
+    return _told(tx, session, entry, unfinished)
+
+
+def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow]) -> _Told:
+    leaf = tx.tree.session(session).leaf
+    if not is_on_path(tx, entry, leaf):
+        return _Told(entry, entry.session, newest=False, after=())
+    path = tx.tree.context_path(leaf)
+    begun = [(each, each.entry) for each in unfinished if each.entry is not None]
+    running = any(at == entry.id for _, at in begun)
+    after = tuple(each for each, at in begun if each.kind == "message" and at > entry.id)
+    # Its parent must be there too, or a compaction has spoken for it.
+    kept = path if path[0].parent is None else path[1:]
+    reachable = any(each.id == entry.id for each in kept)
+    # What others have said since must not leave the conversation without a word.
+    last = next((each for each in reversed(path) if is_said(each)), None)
+    newest = running or (last is not None and last.id == entry.id)
+    return _Told(entry, session, reachable and newest, after)
+
+
+def _reads(body: Json, other: Json) -> bool:
+    """Whether two bodies say the same to people; one may be from before speakers were kept."""
+    return bool(body.get("content") == other["content"])
+
+
+def _is_same(waiting: InboxRow, edit: InboxRow) -> bool:
+    """Whether two rows are of one message of a platform."""
+    return waiting.address == edit.address and waiting.payload["message_id"] == _id(edit)

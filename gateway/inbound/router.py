@@ -1,0 +1,404 @@
+"""Update → handler. An update is committed before its adapter hears that we have it.
+
+A press is decided in the transaction that commits it; a command is handled before the next update
+of its platform; a message is given to its session's lane.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import assert_never
+
+from pydantic import TypeAdapter
+
+from adapters.base import Acknowledge, AdapterError
+from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
+from gateway.access.roles import Access
+from gateway.access.strangers import Strangers
+from gateway.commands.context import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
+from gateway.commands.registry import COMMANDS, parse_command, perform
+from gateway.control import KIND as CONTROL
+from gateway.control import act
+from gateway.faults import Faults
+from gateway.inbound.edits import first_sent
+from gateway.inbound.refusals import Refusals
+from gateway.outbound.places import place_of
+from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
+from storage.errors import StoreError, StoreUnavailable
+from storage.records.buttons import MenuButton
+from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
+from storage.records.questions import Question
+from storage.store import Transaction
+
+log = logging.getLogger(__name__)
+
+_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+_PRESS: TypeAdapter[Press] = TypeAdapter(Press)
+
+ONE_BY_ONE: Json = {"queue": "strangers"}
+"""How strangers are answered, so that nobody known waits behind them."""
+STRANGER = (
+    "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
+    "(`allow` under `[access]` in bough.toml)."
+)
+
+
+@dataclass
+class Router:
+    desk: Desk
+    access: Access
+    edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
+    """Takes an edited message in, with its inbox row."""
+    failures: Failures
+    strangers: Strangers = field(default_factory=Strangers)
+    _handling: set[int] = field(default_factory=set, init=False)
+    """Inbox rows being carried out, so that the sweep leaves them alone."""
+    _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
+    _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _refusals: Refusals = field(init=False)
+
+    def __post_init__(self) -> None:
+        desk = self.desk
+        self._refusals = Refusals(
+            desk.store, desk.menus, desk.questions, self.access, self.strangers, self._busy
+        )
+
+    async def receive(self, update: Update) -> None:
+        """Returns once the update is committed (and, but for messages, dealt with). While the
+        store is away it waits: no platform hears that we have what we do not have. What fails each
+        time is put aside, so that it is in nobody's way."""
+        update = cleaned(update)
+        for left in reversed(range(TRIES)):
+            try:
+                return await once_there(partial(self._receive, update), "what comes in")
+            except Exception as error:
+                # A fault of ours, or of this update: all others wait behind it.
+                if not left:
+                    return await self._put_aside(update, error)
+                log.exception("an update cannot be taken in; again in %g s", PAUSE)
+                await asyncio.sleep(PAUSE)
+
+    async def _put_aside(self, update: Update, error: Exception) -> None:
+        who = "" if isinstance(update, Unreadable) else update.user.identity
+        known = self.access.may_command(who)
+        if not (known or self.strangers.presses(junk=True, known=False).admits(who)):
+            return self.strangers.ignored("updates that cannot be taken in", who)
+        await self.failures.update(update, error, tell=known)
+        if known and isinstance(update, Press):
+            self._acknowledge(update, NOT_DONE)
+
+    async def _receive(self, update: Update) -> None:
+        match update:
+            case Press():
+                await self._press(update)
+            case Message(kind="edit"):
+                await self._edit(update)
+            case Message():
+                await self._message(update)
+            case Unreadable():
+                await self._pass_over(update)
+            case _:
+                assert_never(update)
+
+    async def _pass_over(self, odd: Unreadable) -> None:
+        """Put on record that something came, once, and that its conversation is read so far."""
+
+        def work(tx: Transaction) -> None:
+            arrival = Arrival(
+                odd.key,
+                odd.kind,
+                odd.conversation.address,
+                {"why": odd.why},
+                cursor=odd.message_id or None,
+            )
+            row = tx.inbox.receive(arrival)
+            if row is not None:
+                tx.inbox.finish([row.id])
+                details = {"address": arrival.address, "key": odd.key, "why": odd.why}
+                tx.directory.audit("unreadable", "", details)
+
+        await self.desk.store.run(work)
+
+    async def sweep(self) -> None:
+        """Take up whatever is unfinished: after a start, and now and then. A command waits until
+        its platform has started: it may need a file from there."""
+        for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
+            if row.session is not None:
+                self.desk.turns.lanes.wake(row.session)
+            else:
+                await self._take_up(row)
+
+    async def _take_up(self, row: InboxRow) -> None:
+        try:
+            if Conversation.parse(row.address).platform in self.desk.adapters:
+                await self._again(row)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - logged there
+            # One row that fails must not keep the others from being taken up.
+            readable = not isinstance(error, ValueError)
+            await self.failures.row(row, error, readable=readable)
+
+    async def _again(self, row: InboxRow) -> None:
+        """ValueError (pydantic's too) where it cannot be read."""
+        if row.kind == "press":
+            await self._press_again(_PRESS.validate_python(row.payload), row)
+        elif row.kind == "edit":
+            await self._change(_MESSAGE.validate_python(row.payload), row)
+        else:
+            await self._command(_MESSAGE.validate_python(row.payload), row)
+
+    async def _press_again(self, press: Press, row: InboxRow) -> None:
+        button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
+        if button is None:
+            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
+        else:
+            await self._menu(press, row, button)
+
+    async def close(self) -> None:
+        """Let acknowledgements end."""
+        if self._acknowledging:
+            await asyncio.wait(self._acknowledging, timeout=2)
+        try:
+            await self.note_ignored(now=True)
+        except StoreError:
+            log.exception("what was over the limits is not on record")
+
+    async def note_ignored(self, *, now: bool = False) -> None:
+        """Put on record what was over the limits, where it is time to."""
+        rows = self.strangers.summary(now=now)
+
+        def work(tx: Transaction) -> None:
+            for what, details in rows:
+                tx.directory.audit("over the limit", "", {"what": what, **details})
+
+        if rows:
+            await self.desk.store.run(work)
+
+    async def _press(self, press: Press) -> None:
+        told = await self._refusals.refuse(press)
+        if told is None:
+            return await self._act_on(press)
+        self._acknowledge(press, told)
+
+    async def _act_on(self, press: Press) -> None:
+        def work(tx: Transaction) -> _Pressed | None:
+            row = tx.inbox.receive(_arrival(press))
+            if row is None:
+                return None
+            menu = tx.menus.get(press.token)
+            if menu is not None:
+                refused = self.desk.menus.press(tx, menu, press, busy=self._busy(tx, menu, press))
+                if refused is None:
+                    return _Pressed(row, menu=menu)
+                tx.inbox.finish([row.id])
+                return _Pressed(row, refused)
+            tx.inbox.finish([row.id])
+            told = self.desk.questions.press(tx, press)
+            button = tx.questions.button(press.token)
+            if button is None:
+                return _Pressed(row, told)
+            return _Pressed(row, told, tx.questions.get(button.question), button.choice)
+
+        pressed = await self.desk.store.run(work)
+        if pressed is None:
+            return
+        question = pressed.question
+        if question is not None and question.kind == CONTROL:
+            if not pressed.told:
+                act(pressed.choice, self.desk.active)
+        elif question is not None:
+            self.desk.turns.lanes.wake(question.session)
+        self._acknowledge(press, pressed.told)
+        if pressed.menu is not None:
+            await self._menu(press, pressed.row, pressed.menu)
+
+    def _busy(self, tx: Transaction, menu: MenuButton, press: Press) -> str:
+        """What the presser is told where the command would end somebody else's turn."""
+        command = COMMANDS.get(menu.command.split()[0])
+        session = menu.subject.get("session") or tx.directory.conversation(menu.address)
+        if command is None or not command.moves or session is None:
+            return ""
+        private = bool(menu.subject.get("private"))
+        free = self.desk.turns.may_cut(session, press.user.identity, private=private)
+        return "" if free else NOT_YOURS
+
+    async def _menu(self, press: Press, row: InboxRow, button: MenuButton) -> None:
+        """Run the command of a menu's button as if the presser had typed it."""
+        message = Message(
+            key=press.key,
+            conversation=place_of(button.address, press),
+            user=press.user,
+            text=f"/{button.command}",
+            message_id=press.message_id,
+            private=bool(button.subject.get("private")),
+        )
+        pressed = Pressed(button.outbox, press.message_id)
+        await self._command(message, row, pressed, button.subject)
+
+    def _acknowledge(self, press: Press, text: str) -> None:
+        who = press.user.identity
+        may_be_left_out = not (text or self.access.may_command(who))
+        if may_be_left_out and not self.strangers.acknowledgements.admits(who):
+            return
+        task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
+        self._acknowledging.add(task)
+        task.add_done_callback(self._acknowledging.discard)
+
+    async def _send_acknowledgement(self, press: Press, text: str) -> None:
+        adapter = self.desk.adapters.get(press.conversation.platform)
+        if adapter is None:
+            return  # The platform went away meanwhile, and will not know this press any more.
+        try:
+            await adapter.deliver(Acknowledge(press.handle, text))
+        except AdapterError as error:
+            log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
+
+    async def _message(self, message: Message) -> None:
+        command = parse_command(message.text) is not None
+        allowed = self.access.may_command if command else self.access.may_talk
+        if not allowed(message.user.identity):
+            return await self._stranger(message)
+        await self._take(_arrival(message), message)
+
+    async def _take(self, arrival: Arrival, message: Message) -> bool:
+        """Take a message in, of somebody who may send it; False where it was seen before."""
+        if parse_command(message.text) is not None:
+            row = await self.desk.store.run(lambda tx: tx.inbox.receive(arrival))
+            if row is not None:
+                await self._command(message, row)
+            return row is not None
+        session = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        if session is not None:
+            who, address = message.user.identity, message.conversation.address
+            self.desk.turns.arrived(session, who, address=address, private=message.private)
+        return session is not None
+
+    async def _edit(self, edit: Message) -> None:
+        """A message has another text now. One that was never for the bot may be now: then it is
+        new."""
+        if not self.access.may_talk(edit.user.identity):
+            return
+        message = first_sent(edit)
+        # It names a message that was read before: the cursor must not go back to it.
+        if await self._take(replace(_arrival(message), cursor=None), message):
+            return
+        row = await self.desk.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
+        if row is not None:
+            await self._change(edit, row)
+
+    async def _change(self, edit: Message, row: InboxRow) -> None:
+        await self._handle(edit, row, partial(self.edited, edit, row))
+
+    async def _command(
+        self,
+        message: Message,
+        row: InboxRow,
+        pressed: Pressed | None = None,
+        subject: Json | None = None,
+    ) -> None:
+        async def run(carry_out: CarryOut) -> None:
+            name, argument = parse_command(message.text) or ("", "")
+            address = message.conversation.address
+            session = await self.desk.store.read(lambda tx: tx.directory.conversation(address))
+            asked = Asked(message, row, argument, session, None, pressed, subject or {})
+            await perform(self.desk, name, asked, carry_out)
+
+        await self._handle(message, row, run)
+
+    async def _handle(
+        self, message: Message, row: InboxRow, run: Callable[[CarryOut], Awaitable[None]]
+    ) -> None:
+        """Run what takes its work into the transaction that finishes an inbox row. Nothing where
+        that is being done, or was done since the row was read."""
+        if row.id in self._handling:
+            return
+        self._handling.add(row.id)
+
+        async def carry_out(work: Work) -> None:
+            def once(tx: Transaction) -> None:
+                work(tx)
+                tx.inbox.finish([row.id])
+
+            await self.desk.store.run(once)
+
+        try:
+            if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
+                await run(carry_out)
+        except StoreUnavailable as error:
+            self._faults.failed("a command cannot be carried out; it is tried again", error)
+        except Exception as error:
+            # A fault of ours must neither lose the command in silence nor be tried for ever.
+            log.exception("%s %s failed", row.kind, row.key)
+            if isinstance(error, StoreError) and self.failures.tries.again(row.id):
+                return  # Somebody else wrote in between, maybe: the sweep tries it again.
+            await self.desk.store.run(partial(self._apologise, message=message, row=row))
+        finally:
+            self._handling.discard(row.id)
+
+    def _apologise(self, tx: Transaction, message: Message, row: InboxRow) -> None:
+        self._say(tx, message, "⚠️ Something went wrong in the bot. Its log says what.")
+        tx.inbox.finish([row.id])
+
+    async def _stranger(self, message: Message) -> None:
+        """Somebody unknown: they are told once, in private, who they are to us; where the platform
+        waits for an answer to this very event, they get it. Nothing starts."""
+        identity = message.user.identity
+        if not (message.private or message.handle):
+            return
+        if self.strangers.was_greeted(identity) and not message.handle:
+            return
+        if not self.strangers.answers.admits(identity):
+            return self.strangers.ignored("messages", identity)
+
+        def work(tx: Transaction) -> None:
+            first = tx.directory.greet(identity, message.user.name)
+            if first:
+                tx.directory.audit("stranger", identity, {"name": message.user.name})
+            if first or message.handle:
+                for parcel in self.desk.composer.reply(message, STRANGER.format(identity=identity)):
+                    tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
+
+        await once_there(partial(self.desk.store.run, work), "a stranger")
+        self.strangers.greeted(identity)
+
+    def _say(self, tx: Transaction, message: Message, text: str) -> None:
+        for parcel in self.desk.composer.reply(message, text):
+            tx.outbox.enqueue(parcel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pressed:
+    """What came of a press when it was committed."""
+
+    row: InboxRow
+    told: str = ""
+    question: Question | None = None
+    choice: str = ""
+    """The question's choice that the button stands for."""
+    menu: MenuButton | None = None
+    """The button whose command is to be run."""
+
+
+def _arrival(update: Message | Press) -> Arrival:
+    payload: Json = asdict(update)
+    address = update.conversation.address
+    cursor = (update.message_id or None) if update.kind == "message" else None
+    return Arrival(update.key, update.kind, address, payload, cursor=cursor)
+
+
+def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
+    """Commit a message for its conversation's session; None where it was seen before."""
+    address = arrival.address
+    session = tx.directory.conversation(address)
+    row = tx.inbox.receive(replace(arrival, session=session))
+    if row is None:
+        return None
+    if session is None:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
+        tx.directory.bind(address, session)
+        tx.inbox.route(row.id, session)
+    return session

@@ -1,0 +1,290 @@
+"""Questions to people: posted with buttons, decided by the first press that may, then closed.
+
+A button carries a random token that means nothing outside this store. Nothing is ever decided by
+silence, by a restart, or by another question's button.
+"""
+
+import logging
+import secrets
+from dataclasses import dataclass
+
+from adapters.base import Button
+from adapters.events import Press
+from agent.text.markdown import escape
+from gateway.access.roles import Access
+from gateway.config import EscalationConfig
+from gateway.control import KIND as CONTROL
+from gateway.control import OVER
+from gateway.outbound.choices import Offer, chosen, told
+from gateway.outbound.composer import Composer
+from gateway.outbound.places import same_place
+from storage.records.inbox_outbox import Arrival, OutboxState
+from storage.records.questions import Question, QuestionDraft, QuestionPost, QuestionState
+from storage.store import Transaction
+
+log = logging.getLogger(__name__)
+
+ESCALATION = "escalation"
+"""The kind whose answer lets a turn go on."""
+UNKNOWN = "This button is not valid any more. /questions lists what is open."
+DENIED = "You may not decide this. It stays open for those who may."
+MARKS = {
+    QuestionState.DECIDED: "✅",
+    QuestionState.EXPIRED: "⌛",
+    QuestionState.WITHDRAWN: "🚫",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    composer: Composer
+    access: Access
+    policy: EscalationConfig
+
+    def ask(self, tx: Transaction, draft: QuestionDraft, handle: str = "") -> Question:
+        """Store a question and post it: where it was asked, and where the policy's levels say."""
+        expires = tx.now + self.policy.timeout
+        question = tx.questions.create(
+            QuestionDraft(
+                kind=draft.kind,
+                text=draft.text,
+                choices=draft.choices,
+                session=draft.session,
+                address=draft.address,
+                subject=draft.subject,
+                expires=draft.expires if draft.expires is not None else expires,
+            )
+        )
+        self.post(tx, question, question.address, handle)
+        if question.kind == ESCALATION:
+            self._reach_levels(tx, question)
+        return question
+
+    def post(self, tx: Transaction, question: Question, address: str, handle: str = "") -> None:
+        """One more copy of an open question, with buttons of its own."""
+        offer = self._offer(address, question)
+        buttons = [
+            Button(label, secrets.token_urlsafe(18), choice.style)
+            for label, choice in zip(offer.labels, question.choices, strict=True)
+        ]
+        before, text = self._told(address, question, offer)
+        parcels = self.composer.post(address, before, handle=handle) if before else []
+        handle = "" if before else handle
+        parcels += self.composer.post(address, text, buttons=buttons, handle=handle)
+        rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
+        post = tx.questions.add_post(question.id, address, rows[-1].id)
+        for button, choice in zip(buttons, question.choices, strict=True):
+            tx.questions.add_button(button.token, post, choice)
+
+    def press(self, tx: Transaction, press: Press) -> str:
+        """Decide by a press; what the presser, and only the presser, is told ("" for nothing)."""
+        button = tx.questions.button(press.token)
+        if button is None or not same_place(button.address, press):
+            tx.directory.audit("forged press", press.user.identity, {"token": press.token[:80]})
+            return UNKNOWN
+        question = tx.questions.get(button.question)
+        post = next(p for p in tx.questions.posts(question.id) if p.id == button.post)
+        self._adopt(tx, post, press)
+        if not self.access.may_decide(press.user.identity, question):
+            details = {"question": question.id, "choice": button.choice}
+            tx.directory.audit("denied press", press.user.identity, details)
+            return DENIED
+        if question.kind == CONTROL:
+            return _control(tx, question, button.choice, press)
+        if question.expires is not None and question.expires <= tx.now:
+            self._expire(tx, question)
+        closed = tx.questions.close(
+            question.id,
+            QuestionState.DECIDED,
+            choice=button.choice,
+            by=press.user.identity,
+            name=press.user.name,
+        )
+        if closed:
+            details = {"question": question.id, "choice": button.choice}
+            tx.directory.audit("decision", press.user.identity, details)
+            self._after(tx, question.id)
+        decided = tx.questions.get(question.id)
+        self._edit_stray(tx, decided, post, press)
+        return "" if closed else outcome(decided)
+
+    def withdraw(self, tx: Transaction, question: int) -> None:
+        """Close a question undecided, where it is open. Nothing resumes."""
+        if tx.questions.close(question, QuestionState.WITHDRAWN):
+            self._edit_copies(tx, tx.questions.get(question))
+
+    def withdraw_all(self, tx: Transaction, session: int) -> None:
+        """Withdraw what a session's delegations ask."""
+        for question in tx.questions.open(session):
+            if question.kind == ESCALATION:
+                self.withdraw(tx, question.id)
+
+    def due(self, tx: Transaction, now: float) -> list[int]:
+        """The open questions that expire or climb a level by `now` (Unix seconds)."""
+        return [
+            question.id
+            for question in tx.questions.open()
+            if any(time <= now for time in self._times(question))
+        ]
+
+    def tick(self, tx: Transaction, question: int) -> int | None:
+        """Close a question that expired, or post it where it climbs; the session that goes on
+        because of it."""
+        asked = tx.questions.get(question)
+        if asked.state is not QuestionState.OPEN:
+            return None
+        if asked.expires is not None and asked.expires <= tx.now:
+            self._expire(tx, asked)
+            return asked.session
+        if asked.kind == ESCALATION:
+            self._reach_levels(tx, asked)
+        return None
+
+    def _times(self, question: Question) -> list[float]:
+        times = [question.expires] if question.expires is not None else []
+        if question.kind == ESCALATION and question.level < len(self.policy.levels):
+            times.append(question.created + self.policy.levels[question.level].after)
+        return times
+
+    def visible(
+        self, tx: Transaction, identity: str, address: str, private: bool
+    ) -> list[Question]:
+        """Open questions to show here: this conversation's, and to who may decide, theirs."""
+        return [
+            question
+            for question in tx.questions.open()
+            if question.kind == ESCALATION
+            if question.address == address
+            or any(post.address == address for post in tx.questions.posts(question.id))
+            or (private and self.access.may_decide(identity, question))
+        ]
+
+    def repost(self, tx: Transaction, platform: str) -> int:
+        """Fresh copies, on a platform whose old buttons may be dead; how many. None where a copy
+        is still to be sent."""
+        count = 0
+        for question in tx.questions.open():
+            if question.kind != ESCALATION:
+                continue
+            posts = [
+                p for p in tx.questions.posts(question.id) if p.address.startswith(f"{platform}:")
+            ]
+            rows = {post.address: tx.outbox.get(post.outbox) for post in posts}
+            for address, newest in rows.items():
+                if newest.state is not OutboxState.PENDING:
+                    self.post(tx, question, address)
+                    count += 1
+        return count
+
+    def _reach_levels(self, tx: Transaction, question: Question) -> None:
+        """Post to each level whose delay is over and that was not reached yet."""
+        while question.level < len(self.policy.levels):
+            level = self.policy.levels[question.level]
+            if question.created + level.after > tx.now:
+                break
+            if not tx.questions.reach_level(question.id, question.level + 1):
+                break
+            posted = {post.address for post in tx.questions.posts(question.id)}
+            for address in level.to:
+                if address in posted:
+                    continue
+                if self.composer.serves(address):
+                    self.post(tx, question, address)
+                else:
+                    log.error("question %s: no platform for %s", question.id, address)
+            question = tx.questions.get(question.id)
+
+    def _expire(self, tx: Transaction, question: Question) -> None:
+        choice = self.policy.on_timeout
+        if tx.questions.close(question.id, QuestionState.EXPIRED, choice=choice):
+            tx.directory.audit("expired", "", {"question": question.id, "outcome": choice})
+            self._after(tx, question.id)
+
+    def _after(self, tx: Transaction, question: int) -> None:
+        """A question was closed: let its turn go on, and show it on every copy."""
+        closed = tx.questions.get(question)
+        if closed.kind == ESCALATION:
+            tx.inbox.receive(
+                Arrival(
+                    key=f"resume:{question}",
+                    kind="resume",
+                    address=closed.address,
+                    payload={"question": question},
+                    session=closed.session,
+                )
+            )
+        self._edit_copies(tx, closed)
+
+    def _edit_copies(self, tx: Transaction, question: Question) -> None:
+        end = _end(question)
+        for post in tx.questions.posts(question.id):
+            _, text = self._told(post.address, question)
+            parcels = self.composer.amend(post.address, text, end, row=post.outbox)
+            for parcel in parcels:
+                tx.outbox.enqueue(parcel)
+
+    def _edit_stray(
+        self, tx: Transaction, question: Question, post: QuestionPost, press: Press
+    ) -> None:
+        """A copy that was sent twice (a crash before its sending was recorded) has a message that
+        only the press names."""
+        if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
+            here, (_, text) = press.message_id, self._told(post.address, question)
+            edit, *_ = self.composer.amend(post.address, text, _end(question), message_id=here)
+            tx.outbox.enqueue(edit)
+
+    def _told(
+        self, address: str, question: Question, offer: Offer | None = None
+    ) -> tuple[str, str]:
+        """What a copy of a question says before it, where its choices in full take messages of
+        their own, and what it says itself; Markdown."""
+        listing = (offer or self._offer(address, question)).listing
+        text = told(question.text, listing)
+        if listing and not self.composer.fits(address, text):
+            return listing, question.text
+        return "", text
+
+    def _offer(self, address: str, question: Question) -> Offer:
+        return self.composer.offer(address, [choice.label for choice in question.choices])
+
+    def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
+        """A copy whose sending was not recorded (a crash in between) is recorded now."""
+        if press.message_id and tx.outbox.get(post.outbox).message_id is None:
+            tx.outbox.sent(post.outbox, press.message_id)
+
+
+def _control(tx: Transaction, question: Question, choice: str, press: Press) -> str:
+    """A button that acts at once, as often as it is pressed; it decides nothing."""
+    expired = question.expires is not None and question.expires <= tx.now
+    if expired or question.state is not QuestionState.OPEN:
+        return OVER
+    details = {"question": question.id, "choice": choice}
+    tx.directory.audit("control", press.user.identity, details)
+    return ""
+
+
+def _end(question: Question) -> str:
+    if question.kind == CONTROL:
+        return OVER
+    return f"{MARKS[question.state]} {outcome(question)}"
+
+
+def _chosen(question: Question) -> str:
+    keys = [choice.key for choice in question.choices]
+    if question.choice not in keys:
+        return ""
+    return chosen([choice.label for choice in question.choices], keys.index(question.choice))
+
+
+def outcome(question: Question) -> str:
+    """What became of a question, for people; Markdown."""
+    match question.state:
+        case QuestionState.DECIDED:
+            who = escape(question.decided_name or question.decided_by)
+            return f"{who} decided: {_chosen(question)}"
+        case QuestionState.EXPIRED:
+            return f"Nobody decided in time: {question.choice}."
+        case QuestionState.WITHDRAWN:
+            return "Withdrawn."
+        case QuestionState.OPEN:
+            return "Still open."

@@ -1,0 +1,175 @@
+"""A gateway that runs: its tasks, from the first connection to the last message sent."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from adapters.base import Adapter
+from gateway.config import Config
+from gateway.faults import Faults
+from gateway.follower import follow
+from gateway.inbound.router import Router
+from gateway.loss import loss_in, tell_owners
+from gateway.outbound.delivery import Delivery
+from gateway.platforms import Platforms, close
+from gateway.questions.service import Questions
+from gateway.turns.failures import Tries
+from gateway.turns.runner import Turns
+from storage.errors import StoreLost, StoreUnavailable
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY = 30.0
+TICK_EVERY = 1.0
+"""Seconds between looks at what a question's policy makes due."""
+PRESSES_KEPT = 150.0
+"""Seconds. Telegram forgets presses that a bot did not fetch for longer (measured)."""
+ALIVE = "alive"
+
+
+@dataclass
+class App:
+    config: Config
+    store: Store
+    adapters: Mapping[str, Adapter]
+    platforms: Platforms
+    turns: Turns
+    router: Router
+    questions: Questions
+    delivery: Delivery
+    warm_up: Callable[[], Awaitable[None]] | None = None
+    """Loads what the first model call needs, once the platforms are served."""
+    _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
+
+    async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
+        """Serve until cancelled, or until every adapter has come to its end (a terminal does).
+
+        Misconfigured where a platform refuses our credentials from the first; StoreLost, saying
+        what to do, where the database is damaged or taken away.
+        """
+        self.store.watch_outbox(self.delivery.notify)
+        try:
+            async with asyncio.TaskGroup() as group:
+                housekeeping = [
+                    group.create_task(self.store.guard(), name="guard"),
+                    group.create_task(self.delivery.run(), name="delivery"),
+                    group.create_task(self._sweep(), name="sweep"),
+                    group.create_task(self._tick(), name="tick"),
+                    group.create_task(follow(self.store), name="follower"),
+                    group.create_task(self._announce(ready), name="announce"),
+                ]
+                await self.platforms.run()
+                await self._settle()
+                for task in housekeeping:
+                    task.cancel()
+        except BaseExceptionGroup as group:
+            if (loss := loss_in(group)) is None:
+                raise
+            raise await self._lost(loss) from None
+        finally:
+            await self._close()
+
+    async def _lost(self, loss: StoreLost) -> StoreLost:
+        """Save what can be saved and tell the owners; the loss with all that is to be said."""
+        await self.turns.lanes.close()
+        text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
+        owners = self.config.access.owners
+        await tell_owners(f"The bot stops: {text}", owners, self.platforms.serving)
+        return StoreLost(text)
+
+    async def _announce(self, ready: "asyncio.Event | None") -> None:
+        await self.platforms.all_ready.wait()
+        self._warn_of_silence()
+        if ready is not None:
+            ready.set()
+        if self.warm_up is not None:
+            await self.warm_up()
+
+    def _warn_of_silence(self) -> None:
+        access = self.config.access
+        if set(self.adapters) - {"terminal"} and not (access.allow or access.owners):
+            log.warning("nobody may talk to the bot: fill allow or owners under [access]")
+
+    async def _sweep(self) -> None:
+        reposted = False
+        while True:
+            reposted = reposted or await self._try(self._repost, "open questions cannot be renewed")
+            await self._try(self._look_after, "unfinished work cannot be looked through")
+            await asyncio.sleep(SWEEP_EVERY)
+
+    async def _look_after(self) -> None:
+        await self.router.sweep()
+        await self.router.note_ignored()
+        await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
+        self.delivery.notify()
+
+    async def _repost(self) -> None:
+        """Fresh copies of open questions where the old buttons cannot be trusted any more."""
+        alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
+        away = time.time() - alive if alive is not None else 0.0
+        # Below 0 the clock was set back, and nobody knows how long it was.
+        unsure = away < 0 or away > PRESSES_KEPT
+        platforms = {"terminal"} | ({"telegram"} if unsure else set())
+        for platform in sorted(platforms & set(self.adapters)):
+            count = await self.store.run(partial(self.questions.repost, platform=platform))
+            if count:
+                log.info("%s: %d open questions were posted afresh", platform, count)
+
+    async def _tick(self) -> None:
+        """Escalate and expire questions when they are due."""
+        failures = Tries()
+        stuck: set[int] = set()
+        ask_on = partial(self._ask_on, failures, stuck)
+        while True:
+            await self._try(ask_on, "questions cannot be looked after")
+            await asyncio.sleep(TICK_EVERY)
+
+    async def _ask_on(self, failures: Tries, stuck: set[int]) -> None:
+        """Each question by itself: one that fails must not stop the others. `stuck`: those that
+        failed each time; only a person can decide them now."""
+        due = await self.store.read(partial(self.questions.due, now=time.time()))
+        for question in due:
+            if question in stuck:
+                continue
+            try:
+                session = await self.store.run(partial(self.questions.tick, question=question))
+            except StoreUnavailable:
+                raise
+            except Exception:
+                log.exception("question %d cannot be looked after", question)
+                if not failures.again(question):
+                    stuck.add(question)
+            else:
+                failures.forget(question)
+                if session is not None:
+                    self.turns.lanes.wake(session)
+
+    async def _try(self, work: Callable[[], Awaitable[None]], what: str) -> bool:
+        """The boundary of a task that goes on as long as the gateway does: what fails now is tried
+        the next time, and no other task ends with it. Whether it worked."""
+        try:
+            await work()
+        except StoreUnavailable as error:
+            self._faults.failed(what, error)
+        except Exception:
+            log.exception("%s; it is tried again", what)
+        else:
+            return True
+        return False
+
+    async def _settle(self) -> None:
+        """Wait until what came in is answered and sent."""
+        while not (self.turns.lanes.idle() and self.delivery.idle()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    async def _close(self) -> None:
+        await self.turns.lanes.close()
+        await self.turns.live.close()
+        await self.router.close()
+        for adapter in self.adapters.values():
+            await close(adapter)
+        await self.store.close()

@@ -1,0 +1,64 @@
+"""One turn of a session: what it answers, and with what."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from agent.runtime.journal import Journal
+from gateway.outbound.buttons import Item
+from gateway.turns.messages import author_of
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import InboxRow
+from storage.store import Transaction
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn: what it answers, and the pen of the session."""
+
+    journal: Journal
+    rows: list[InboxRow]
+    """Grows when talk is steered in."""
+    left: bool
+    """There was more in the session than this turn answers."""
+    asked_by: str = ""
+    """Where it is about a delegation: identity of who asked for that."""
+    answered: bool = False
+    """The last word is on its way, and the rows are finished with it."""
+
+    @property
+    def aside(self) -> bool:
+        """It goes on with a branch that the conversation has left."""
+        return self.journal.aside
+
+    @property
+    def address(self) -> str:
+        return self.rows[-1].address
+
+    @property
+    def person(self) -> str:
+        """Identity of who asked."""
+        return author_of(self.rows[-1]) or self.asked_by
+
+    @property
+    def row_ids(self) -> list[int]:
+        return [row.id for row in self.rows]
+
+    @property
+    def private(self) -> bool:
+        return bool(self.rows[-1].payload.get("private", True))
+
+    @property
+    def reply_to(self) -> str:
+        """The message that a reply in a group names."""
+        return "" if self.private else str(self.rows[-1].payload["message_id"])
+
+
+Job = Callable[[Turn], Awaitable[None]]
+"""Does a turn's work, and finishes its rows."""
+
+AnswerItems = Callable[[Transaction, Turn, Entry], list[Item]]
+
+TALK = ("message", "retry", "fan")
+"""Kinds of rows that answer what people say. More talk interrupts them, and is answered with it."""
+RESULTS = ("resume", "result")
+"""Kinds of rows that bring a delegation's result."""

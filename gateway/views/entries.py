@@ -1,0 +1,201 @@
+"""Entries of a conversation as people name them and read them."""
+
+import json
+import re
+import unicodedata
+
+from agent.text.markdown import bounded, escape, visible
+from gateway.commands.context import Asked
+from gateway.outbound.buttons import Item
+from storage.records.entries import Entry, Json, Kind, Label
+from storage.records.speakers import name_taken_off, speaker_of
+from storage.store import Transaction
+from storage.tree.paths import sort_of
+
+MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool"})
+SAID = MESSAGES | {"compaction", "branch_summary"}
+"""Sorts: whatever a model is shown."""
+PERSONS = frozenset({"user"})
+ANOTHER_SESSION = "This button is from another conversation than the one that goes on here now."
+REPHRASED_LIMIT = 1_000
+"""Characters of a message that is shown to be written anew."""
+WORDS = 60
+"""Characters of an entry's first words in a list."""
+
+_NUMBER = re.compile(r"#?([0-9]{1,9})\Z")
+_QUOTED = re.compile(r'["“„”](.*)["“”]\Z', re.DOTALL)
+_MARKS = {
+    "user": "👤",
+    "assistant": "🤖",
+    "calls": "🔧",
+    "tool": "🔩",
+    "compaction": "📦",
+    "branch_summary": "🌿",
+    "label": "🏷",
+    "model_change": "🔀",
+    "record": "📎",
+}
+
+
+def number_of(text: str) -> int | None:
+    """The number in "#12" or "12"."""
+    found = _NUMBER.match(text)
+    return int(found[1]) if found else None
+
+
+def unquoted(text: str) -> str:
+    found = _QUOTED.match(text)
+    return found[1] if found else text
+
+
+def label_name(text: str) -> str:
+    """A label's name in the one form in which it is kept and looked for."""
+    return unicodedata.normalize("NFC", visible(text)).strip()
+
+
+def find_label(labels: list[Label], name: str) -> Label | None:
+    """By its name; where none is written quite so, by its letters whatever their case."""
+    name = label_name(name)
+    exact = [label for label in labels if label_name(label.name) == name]
+    alike = [label for label in labels if label_name(label.name).casefold() == name.casefold()]
+    return next(iter([*exact, *reversed(alike)]), None)
+
+
+def find_entry(tx: Transaction, session: int, name: str) -> Entry | None:
+    """What people call "#12", "12", or by a label."""
+    number = number_of(name)
+    found = tx.tree.numbered(session, number) if number is not None else None
+    if found is not None:
+        return found
+    labels = tx.tree.labels(session)
+    label = find_label(labels, name) or find_label(labels, unquoted(name))
+    return tx.tree.entry(label.target) if label is not None else None
+
+
+def last_of(
+    tx: Transaction, leaf: int | None, sorts: frozenset[str], limit: int
+) -> tuple[Entry, ...]:
+    """The last entries of these sorts on the path to a leaf, upper first."""
+    found: list[Entry] = []
+    for part in reversed(tx.tree.route(leaf)):
+        left = limit - len(found)
+        if not left:
+            break
+        along = tx.tree.along(
+            part.strand, 0, part.last_number, sorts=sorts, limit=left, newest=True
+        )
+        found = along + found
+    return tuple(found)
+
+
+def mark(entry: Entry) -> str:
+    return _MARKS.get(sort_of(entry.kind, entry.body), "⚙")
+
+
+def words(entry: Entry) -> str:
+    """What an entry says, whole."""
+    body = entry.body
+    match entry.kind:
+        case Kind.MESSAGE:
+            return _text(body.get("content")) or _calls(body)
+        case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
+            return _text(body.get("summary"))
+        case Kind.LABEL:
+            return _text(body.get("label")) or "a label removed"
+        case Kind.MODEL_CHANGE:
+            return _text(body.get("model"))
+        case Kind.RECORD:
+            return _text(body.get("record"))
+
+
+def first_words(entry: Entry, limit: int = WORDS) -> str:
+    """One line, not escaped."""
+    return one_line(words(entry), limit)
+
+
+def one_line(text: str, limit: int) -> str:
+    """At most `limit` characters of a text, of which those outside the first plane of Unicode
+    count as two, as platforms count them."""
+    line = bounded(visible(text[: 8 * limit]), limit)
+    cut = line
+    while len(cut.encode("utf-16-le", "replace")) // 2 > limit:
+        cut = cut[:-1]
+    return cut if cut == line else cut[:-1] + "…"
+
+
+def spot(entry: Entry, limit: int = WORDS) -> str:
+    """An entry in Markdown, on one line: "#12 👤 first words"."""
+    return f"#{entry.number} {mark(entry)} {escape(first_words(entry, limit))}".rstrip()
+
+
+def where(tx: Transaction, leaf: int | None) -> str:
+    """Where a conversation is, in Markdown."""
+    last = last_of(tx, leaf, SAID, 1)
+    return f"You are after {spot(last[0])}" if last else "You are at the very beginning."
+
+
+def is_unanswered(tx: Transaction, leaf: int | None) -> bool:
+    """Whether the last message of a path is a person's."""
+    last = last_of(tx, leaf, MESSAGES, 1)
+    return bool(last) and last[0].body["role"] == "user"
+
+
+def to_rephrase(asked: Asked, message: Entry) -> str:
+    """A person's message as it was typed, as far as that is known, to be written anew: in a group
+    its text begins with the name of who wrote it, which would otherwise be sent twice."""
+    text = words(message)
+    if message.author == asked.who:
+        if speaker_of(message.body) is not None:
+            text = name_taken_off(message.body).strip()
+        elif not asked.message.private:  # from before speakers were kept
+            text = text.removeprefix(f"{asked.message.user.name}: ")
+    return fenced(text, REPHRASED_LIMIT)
+
+
+def fenced(text: str, limit: int) -> str:
+    """A text as a block that is easily copied; a cut is said."""
+    shown = text if len(text) <= limit else text[:limit]
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    block = f"{fence}\n{shown}\n{fence}"
+    return block if shown == text else f"{block}\nCut: it has {len(text):,} characters."
+
+
+def button(
+    asked: Asked, label: str, command: str, *, beside: bool = False, **subject: object
+) -> Item:
+    """A button that is about the session it was made for: pressed in another, it does nothing."""
+    return Item(label, command, beside=beside, subject={**subject, "tree": asked.session})
+
+
+def turning(asked: Asked, command: str, page: int, pages: int) -> list[Item]:
+    """◀ ▶ for a list in pages, counted from 1; `command` with the page's number behind it."""
+    items = []
+    if page > 1:
+        items.append(button(asked, "◀", f"{command} {page - 1}"))
+    if page < pages:
+        items.append(button(asked, "▶", f"{command} {page + 1}", beside=bool(items)))
+    return items
+
+
+def is_elsewhere(asked: Asked) -> bool:
+    """Whether a button was made for another session than the conversation is in now."""
+    return asked.subject.get("tree", asked.session) != asked.session
+
+
+def _text(value: object) -> str:
+    """Content is text, or parts of which some are."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return value.strip()
+        case list():
+            parts = (str(part.get("text", "")) for part in value if isinstance(part, dict))
+            return "\n".join(part for part in parts if part)
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _calls(body: Json) -> str:
+    return ", ".join(str(call["function"]["name"]) for call in body.get("tool_calls") or ())
