@@ -26,7 +26,7 @@ check: setup
 	$(UV) lock --check
 
 bench: setup
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m tests.benchmarks
 
 setup: .venv/.ready
 

@@ -15,7 +15,7 @@ from alembic.config import Config
 from storage.sql.dialect import parse_url, writer_engine
 from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
-from tests.gateway_process import ROOT
+from tests.support.gateway_process import ROOT
 
 BODIES = {
     "said": {"role": "user", "content": "a question"},

@@ -11,7 +11,7 @@ import pytest
 
 from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
-from tests.gateway_process import ROOT
+from tests.support.gateway_process import ROOT
 
 NOBODY = 65534
 # Everything is imported before, because the interpreter may be where only root can read.

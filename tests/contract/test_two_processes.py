@@ -14,7 +14,7 @@ from storage.errors import LeafMoved
 from storage.records.entries import Draft, Entry, Kind, LeafMove, SessionDraft, SessionKind, message
 from storage.sql.store import SqlStore
 from storage.store import Transaction
-from tests.gateway_process import PATIENCE, ROOT
+from tests.support.gateway_process import PATIENCE, ROOT
 
 OPERATIONS = 150
 """Of each process."""

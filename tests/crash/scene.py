@@ -10,10 +10,10 @@ from typing import Any
 from tests.crash.database import Database
 from tests.crash.patience import SECONDS, until
 from tests.crash.rules import rules
-from tests.gateway_process import GatewayProcess, write_config, write_rules
 from tests.stand_ins.telegram import Call, TelegramServer
 from tests.stand_ins.telegram_checks import ApiError, Json
 from tests.stand_ins.telegram_world import words
+from tests.support.gateway_process import GatewayProcess, write_config, write_rules
 
 ANN, BEN = 1001, 1002
 """Ann owns the bot. Ben gets a copy of every question, and may decide too."""

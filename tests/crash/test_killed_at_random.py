@@ -12,7 +12,7 @@ import pytest
 from tests.crash.patience import until
 from tests.crash.rules import PARTS, rules
 from tests.crash.scene import ANN, Scene, scene
-from tests.gateway_process import write_rules
+from tests.support.gateway_process import write_rules
 
 pytestmark = pytest.mark.crash
 

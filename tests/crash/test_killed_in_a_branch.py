@@ -20,9 +20,9 @@ from tests.crash.patience import SECONDS, until
 from tests.crash.rules import SUMMARY, parsed_rules
 from tests.crash.scene import Scene, scene
 from tests.crash.trees import Tree, Trees
-from tests.session_files import HEADER, file_of, user
 from tests.stand_ins.model import Hang, ModelServer, Received
 from tests.stand_ins.telegram_checks import Json
+from tests.support.session_files import HEADER, file_of, user
 
 pytestmark = pytest.mark.crash
 

@@ -13,8 +13,8 @@ from tests.crash.patience import until
 from tests.crash.rules import SUMMARY
 from tests.crash.scene import Scene, scene
 from tests.crash.trees import Tree, Trees
-from tests.session_files import HEADER, file_of, user
 from tests.stand_ins.telegram_checks import Json
+from tests.support.session_files import HEADER, file_of, user
 
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 

@@ -12,9 +12,9 @@ import pytest
 from tests.crash.rules import rules
 from tests.crash.scene import ANN, Scene, scene
 from tests.crash.trees import Trees
-from tests.gateway_process import write_rules
 from tests.stand_ins.telegram_checks import Json
 from tests.stand_ins.telegram_world import buttons
+from tests.support.gateway_process import write_rules
 
 pytestmark = pytest.mark.crash
 

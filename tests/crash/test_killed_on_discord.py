@@ -9,9 +9,9 @@ import pytest
 from tests.crash.database import Database
 from tests.crash.patience import until
 from tests.crash.rules import rules
-from tests.gateway_process import GatewayProcess, write_config, write_rules
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_world import Channel, Json
+from tests.support.gateway_process import GatewayProcess, write_config, write_rules
 
 pytestmark = pytest.mark.crash
 

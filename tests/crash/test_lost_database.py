@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.crash.scene import ANN, Scene, scene
-from tests.gateway_process import GatewayProcess, write_config
 from tests.stand_ins.discord import DiscordServer
+from tests.support.gateway_process import GatewayProcess, write_config
 
 pytestmark = pytest.mark.crash
 

@@ -7,7 +7,7 @@ import pytest
 from tests.crash.patience import until
 from tests.crash.rules import rules
 from tests.crash.scene import ANN, Scene, scene
-from tests.gateway_process import GatewayProcess, write_rules
+from tests.support.gateway_process import GatewayProcess, write_rules
 
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 

@@ -12,9 +12,9 @@ import pytest
 
 from storage.records.entries import Json
 from tests.flow.discord_gateway import GONE, MALLORY, OLGA, TOKEN
-from tests.gateway_process import ROOT, GatewayProcess, write_config, write_rules
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle
+from tests.support.gateway_process import ROOT, GatewayProcess, write_config, write_rules
 
 
 @dataclass

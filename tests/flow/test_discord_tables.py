@@ -9,7 +9,7 @@ import yaml
 from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, delegates, discord_gateway
 from tests.flow.telegram_gateway import ANSWER, call, report, results_in, says
-from tests.seed_tables import JSON_TASK, YAML_TABLE
+from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 
 LOADS, GONE, LOGIN = (
     "Page loads successfully",

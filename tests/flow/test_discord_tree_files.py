@@ -6,10 +6,10 @@ from tests.flow.discord_gateway import ANN, discord_gateway
 from tests.flow.on_discord import files, newest, path, press, rows, slash, talk
 from tests.flow.telegram_gateway import says
 from tests.flow.test_telegram_tree_files import PNG, large
-from tests.session_files import HEADER, assistant, file_of, lines_of, said, user
 from tests.stand_ins.discord_files import UPLOAD_LIMIT, Sent
 from tests.stand_ins.discord_rest import Fail
 from tests.stand_ins.telegram_checks import picture_size
+from tests.support.session_files import HEADER, assistant, file_of, lines_of, said, user
 
 ECHO = [says("parent", "re: {last}")]
 

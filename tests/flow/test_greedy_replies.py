@@ -18,7 +18,7 @@ from tests.flow.delegating import (
     says,
     tool_results,
 )
-from tests.tool_calls import dangling
+from tests.support.tool_calls import dangling
 
 
 def makes(

@@ -22,9 +22,9 @@ from tests.flow.chatting import command, newest, talk
 from tests.flow.conftest import SpyModel, gateway
 from tests.flow.delegating import ASKING, asked, delegates, reports
 from tests.flow.telegram_gateway import says, telegram_gateway
-from tests.gateway_process import ROOT, write_config
-from tests.session_files import HEADER, assistant, call, file_of, line, result, said, user
-from tests.tool_calls import dangling
+from tests.support.gateway_process import ROOT, write_config
+from tests.support.session_files import HEADER, assistant, call, file_of, line, result, said, user
+from tests.support.tool_calls import dangling
 
 SUMMARY: Json = {
     "when": {"system": "^You condense the conversation"},

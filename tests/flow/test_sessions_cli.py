@@ -21,8 +21,8 @@ from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
-from tests.gateway_process import ROOT, write_config
-from tests.session_files import (
+from tests.support.gateway_process import ROOT, write_config
+from tests.support.session_files import (
     HEADER,
     assistant,
     call,

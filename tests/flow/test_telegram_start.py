@@ -23,9 +23,9 @@ from tests.flow.telegram_gateway import (
     report,
     says,
 )
-from tests.gateway_process import ROOT, GatewayProcess, write_config
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
+from tests.support.gateway_process import ROOT, GatewayProcess, write_config
 
 SECRETS = (TOKEN.partition(":")[2], KEY)
 TABLE = [

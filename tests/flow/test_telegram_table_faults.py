@@ -6,9 +6,9 @@ from typing import Any
 
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import ANSWER, call, delegate, telegram_gateway
-from tests.seed_tables import YAML_TABLE
-from tests.small_tables import one, table_of
 from tests.stand_ins.model import Received
+from tests.support.seed_tables import YAML_TABLE
+from tests.support.small_tables import one, table_of
 
 DEEP: Any = "x"
 for _ in range(200):

@@ -18,7 +18,7 @@ from tests.flow.telegram_gateway import (
     says,
     telegram_gateway,
 )
-from tests.seed_tables import JSON_TASK, YAML_TABLE
+from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 
 LOADS, GONE, LOGIN = (
     "Page loads successfully",

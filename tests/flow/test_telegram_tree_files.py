@@ -5,8 +5,8 @@ from pathlib import Path
 from storage.records.entries import Json
 from tests.flow.on_telegram import BRANCHED, ECHO, ask, give, path, press, refused, talk
 from tests.flow.telegram_gateway import ANN, OWNER, TelegramGateway, telegram_gateway
-from tests.session_files import HEADER, assistant, file_of, lines_of, said, user
 from tests.stand_ins.telegram_checks import picture_size, units
+from tests.support.session_files import HEADER, assistant, file_of, lines_of, said, user
 
 GROUP = -500
 PNG = b"\x89PNG\r\n\x1a\n"

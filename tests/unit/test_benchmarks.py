@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import main
-from benchmarks.figures import Figure, table
-from benchmarks.wire import config
 from gateway.config import load
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.figures import Figure, table
+from tests.benchmarks.wire import config
 from tests.stand_ins.telegram import TelegramServer
 
 
