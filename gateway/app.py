@@ -9,26 +9,28 @@ from functools import partial
 
 from adapters.base import Adapter
 from adapters.terminal.adapter import TerminalAdapter
+from agent.compaction.service import Compacting
+from agent.delegation.results import Results
 from agent.delegation.runner import Life, Subagents
 from agent.delegation.slots import Slots
+from agent.factory import AgentFactory
 from agent.models.base import Model, ModelSpec
+from agent.models.budgets import Budgeted, Budgets
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback, KeyRotation
 from agent.models.litellm_model import LitellmModel
 from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
+from agent.settings import TIERS, ModelConfig
 from gateway.access.roles import Access
-from gateway.budgets import Budgeted, Budgets
-from gateway.commands.context import Desk
+from gateway.commands.context import CommandContext
 from gateway.commands.registry import command_specs
 from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
 from gateway.commands.tree.compact import COMPACT, compact_job
 from gateway.commands.tree.fan import FAN, Fan
 from gateway.commands.tree.siblings import answer_items
-from gateway.compacting import Compacting
-from gateway.config import TIERS, Config, ModelConfig
-from gateway.crew import Crew
+from gateway.config import Config
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.outbound.buttons import Menus
@@ -36,10 +38,9 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms
 from gateway.questions.service import Questions
-from gateway.results import Results
 from gateway.service import App
 from gateway.status.agents_panel import Live
-from gateway.turns.busy_policy import Joining
+from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures
 from gateway.turns.runner import Turns
 from storage.store import Store
@@ -101,7 +102,9 @@ def _assemble(
     composer = Composer(by_platform, config.session.max_answer_messages)
     menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
-    crew = Crew(config, store, models)
+    crew = AgentFactory(
+        store, models, config.delegation, config.tools, config.session.max_iterations
+    )
     crew.subagents = subagents = Subagents(
         store,
         model,
@@ -122,7 +125,7 @@ def _assemble(
         questions,
         composer,
         menus,
-        Joining(access, config.session),
+        BusyPolicy(access, config.session),
         config.session,
         serving,
         subagents.active,
@@ -130,7 +133,9 @@ def _assemble(
         Compacting(model, config.session),
     )
     subagents.wake = turns.lanes.wake
-    desk = Desk(store, config, models, turns, questions, composer, menus, serving, subagents.active)
+    desk = CommandContext(
+        store, config, models, turns, questions, composer, menus, serving, subagents.active
+    )
     _give_work(turns, desk, model)
     router = Router(desk, access, Edits(desk).edited, Failures(store, composer))
     delivery = Delivery(store, serving)
@@ -139,7 +144,7 @@ def _assemble(
     return App(config, store, by_platform, platforms, turns, router, questions, delivery)
 
 
-def _give_work(turns: Turns, desk: Desk, model: Model) -> None:
+def _give_work(turns: Turns, desk: CommandContext, model: Model) -> None:
     """What commands leave to the session's lane, and the buttons of answers."""
     leaving = Leaving(desk, model)
     turns.jobs |= {

@@ -13,17 +13,25 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
-    SecretStr,
     ValidationError,
     model_validator,
 )
 
 from adapters.events import Conversation
-from agent.tools.workspace import resolve_template
+from agent.settings import (
+    TIERS,
+    BudgetsConfig,
+    CompactionConfig,
+    DelegationConfig,
+    ModelsConfig,
+    Section,
+    Token,
+    ToolsConfig,
+    Url,
+    several,
+)
 from gateway.errors import ConfigError
 
 PREFIX = "BOUGH_"
@@ -31,7 +39,6 @@ LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
 DEFAULT_FILE = Path("bough.toml")
 PLATFORMS = ("telegram", "discord", "terminal")
-TIERS = ("parent", "worker", "overseer", "judge")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -68,31 +75,11 @@ def _address(value: str) -> str:
     return value
 
 
-def _base_url(value: str) -> str:
-    if not re.match(r"https?://[^/\s]+", value):
-        raise ValueError("must be a URL that starts with http:// or https://")
-    return value
-
-
-def _several(value: object) -> object:
-    """One text stands for a list; commas part it, as an environment variable needs them."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-
-
 Duration = Annotated[float, BeforeValidator(seconds)]
 Identity = Annotated[str, AfterValidator(_identity)]
 Address = Annotated[str, AfterValidator(_address)]
-Url = Annotated[str, AfterValidator(_base_url)]
-Identities = Annotated[tuple[Identity, ...], BeforeValidator(_several)]
-Addresses = Annotated[tuple[Address, ...], BeforeValidator(_several)]
-
-
-Token = Annotated[SecretStr, Field(min_length=1)]
-Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+Identities = Annotated[tuple[Identity, ...], BeforeValidator(several)]
+Addresses = Annotated[tuple[Address, ...], BeforeValidator(several)]
 
 
 class Storage(Section):
@@ -110,54 +97,6 @@ class Discord(Section):
     token: Token
     api_base: Url = "https://discord.com/api/v10"
     gateway_url: str | None = None
-
-
-class ModelConfig(Section):
-    model: str = Field(min_length=1)
-    api_base: Url | None = None
-    api_key: SecretStr | None = None
-    api_keys: Annotated[tuple[Token, ...], BeforeValidator(_several)] = ()
-    api: str | None = None
-    reasoning_effort: str | None = None
-    context_window: int | None = Field(default=None, gt=0)
-    input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    output_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    fallback: Annotated[tuple[str, ...], BeforeValidator(_several)] = ()
-
-    @model_validator(mode="after")
-    def _one_way_to_say_it(self) -> Self:
-        if self.api_key is not None and self.api_keys:
-            raise ValueError("give api_key or api_keys, not both")
-        return self
-
-
-class ModelsConfig(Section):
-    parent: ModelConfig | None = None
-    worker: ModelConfig | None = None
-    overseer: ModelConfig | None = None
-    judge: ModelConfig | None = None
-    presets: dict[str, ModelConfig] = {}
-
-    def configured(self) -> dict[str, ModelConfig]:
-        """Every entry by its key below [models]: "parent", "presets.cheap"…"""
-        tiers = {name: found for name in TIERS if (found := getattr(self, name)) is not None}
-        return tiers | {f"presets.{name}": preset for name, preset in self.presets.items()}
-
-
-class DelegationConfig(Section):
-    max_concurrent_children: Annotated[int, AfterValidator(lambda limit: max(limit, 1))] = 3
-    """Never under 1, whatever is written: delegation is not switched off by a zero."""
-    max_calls_per_reply: int = Field(default=16, ge=1)
-    max_per_turn: int = Field(default=32, ge=1)
-    max_iterations: int = Field(default=50, ge=1)
-    max_escalation_depth: int = Field(default=2, ge=0)
-    max_spawn_depth: int = Field(default=1, ge=1)
-    orchestrator_enabled: bool = True
-    child_timeout_seconds: float = 0.0
-    stall_seconds: float = Field(default=900.0, ge=0)
-    handoff_budget: float = Field(default=0.25, gt=0, le=1)
-    escalation_model: str | None = None
-    require_default: bool = False
 
 
 class AccessConfig(Section):
@@ -178,34 +117,14 @@ class EscalationConfig(Section):
     on_timeout: Literal["rejected", "failed"] = "rejected"
 
 
-class SessionConfig(Section):
+class SessionConfig(CompactionConfig):
     busy: Literal["interrupt", "queue", "steer"] = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
     show_thoughts: bool = False
     max_answer_messages: int = Field(default=20, ge=1)
-    compaction_threshold: float = Field(default=0.8, gt=0, le=1)
-    keep_recent_tokens: int = Field(default=20_000, ge=1)
     branch_summaries: Literal["off", "ask", "auto"] = "ask"
     max_depth: int = Field(default=1_000_000, ge=1)
     max_children: int = Field(default=1_000, ge=1)
-
-
-def _workspace(value: str) -> str:
-    resolve_template(value, 1)
-    return value
-
-
-class ToolsConfig(Section):
-    toolsets: Annotated[tuple[Literal["file"], ...], BeforeValidator(_several)] = ()
-    workspace: Annotated[str, AfterValidator(_workspace)] = "workspaces/{session}"
-
-
-class BudgetsConfig(Section):
-    """Dollars for a day in UTC; None where there is no limit."""
-
-    conversation_day: Dollars | None = None
-    person_day: Dollars | None = None
-    day: Dollars | None = None
 
 
 class Config(Section):

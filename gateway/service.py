@@ -9,8 +9,6 @@ from functools import partial
 
 from adapters.base import Adapter
 from gateway.config import Config
-from gateway.faults import Faults
-from gateway.follower import follow
 from gateway.inbound.router import Router
 from gateway.loss import loss_in, tell_owners
 from gateway.outbound.delivery import Delivery
@@ -19,6 +17,8 @@ from gateway.questions.service import Questions
 from gateway.turns.failures import Tries
 from gateway.turns.runner import Turns
 from storage.errors import StoreLost, StoreUnavailable
+from storage.faults import Faults
+from storage.search.indexer import follow
 from storage.store import Store
 
 log = logging.getLogger(__name__)

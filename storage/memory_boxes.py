@@ -12,9 +12,9 @@ from storage.records.inbox_outbox import (
     Arrival,
     InboxRow,
     InboxState,
+    OutboxDraft,
     OutboxRow,
     OutboxState,
-    Parcel,
     StoredFile,
 )
 
@@ -94,7 +94,7 @@ class MemoryOutbox:
         self.grew = False
         """Something was put in."""
 
-    def enqueue(self, parcel: Parcel) -> OutboxRow:
+    def enqueue(self, parcel: OutboxDraft) -> OutboxRow:
         self.grew = True
         outbox = self._tables.outbox
         self._tree.entries.expect(parcel.entry)

@@ -10,10 +10,10 @@ from storage.memory_rows import Table, Undo
 from storage.records.entries import (
     Draft,
     Entry,
+    ImportedEntry,
     Kind,
     Label,
     LeafMove,
-    Planted,
     Session,
     SessionDraft,
     SessionKind,
@@ -232,7 +232,7 @@ class MemoryTree:
         inherited = self._label_entries(self.session(session.parent_session))
         return [e for e in inherited if e.time <= session.created] + own
 
-    def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
+    def plant(self, session: int, planted: Sequence[ImportedEntry], leaf: int | None) -> list[int]:
         tables, found = self._tables, self.session(session)
         first_id, number = tables.entries.next_id, tables.last_numbers[session]
         entries = grown(

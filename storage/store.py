@@ -16,8 +16,8 @@ from storage.records.inbox_outbox import (
     Arrival,
     InboxRow,
     InboxState,
+    OutboxDraft,
     OutboxRow,
-    Parcel,
     StoredFile,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
@@ -60,7 +60,7 @@ class Inbox(Protocol):
 
 
 class Outbox(Protocol):
-    def enqueue(self, parcel: Parcel) -> OutboxRow: ...
+    def enqueue(self, parcel: OutboxDraft) -> OutboxRow: ...
 
     def get(self, row: int) -> OutboxRow: ...
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from agent.delegation.core.report import as_text
 from agent.runtime.next_step import calls_of
 from agent.text.sizing import BYTES_PER_TOKEN, size
+from agent.text.untrusted import as_text
 from storage.records.entries import Entry, Kind
 from storage.tree.paths import from_first_kept
 

@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.delegation.core.report import as_text
-from agent.delegation.handoff.model import normalized
-from agent.delegation.transcript import TOUCHES, file_touched, finished_calls
+from agent.runtime.tool_calls import TOUCHES, file_touched, finished_calls
 from agent.text.markdown import bounded
 from agent.text.sizing import size
-from agent.tools.workspace import shown
+from agent.text.untrusted import as_text
+from agent.tools.workspace import normalized, shown
 from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 1_000

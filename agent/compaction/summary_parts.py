@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 from typing import assert_never
 
-from agent.delegation.core.report import as_text
 from agent.runtime.next_step import calls_of
 from agent.text.markdown import bounded
 from agent.text.sizing import pieces, size
 from agent.text.templates import cut
+from agent.text.untrusted import as_text
 from storage.records.entries import Entry, Kind
 from storage.records.speakers import name_taken_off, speaker_of
 

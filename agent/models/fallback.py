@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.models.registry import Models
-from storage.context import without_replay
+from agent.models.replay import without_replay
 
 logger = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from agent.models.base import (
     ToolCall,
 )
 from agent.off_loop import off_loop
+from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
     CallModel,
@@ -45,7 +46,6 @@ from agent.tools.base import (
     run_call,
     schemas,
 )
-from storage.context import context
 from storage.records.entries import Draft, Entry, Json, Kind, Usage, message, record
 
 log = logging.getLogger(__name__)

@@ -259,3 +259,14 @@ def _scalar(written: str) -> Any:
 
 def _line(event: Any) -> str:
     return f"line {event.start_mark.line + 1}"
+
+
+def as_text(value: Any) -> str:
+    """A plain value as text: what is empty becomes "", objects and lists become JSON."""
+    if value is None or value == {} or value == []:
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -248,17 +248,6 @@ def shown(path: str) -> str:
     return _UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), path)
 
 
-def resolve_template(template: str, session: int) -> Path:
-    """The folder that `[tools] workspace` names for a session. Raises ValueError for any field
-    but {session}."""
-    rest = template.replace("{session}", "")
-    if not template.strip() or "\0" in template:
-        raise ValueError("must name a folder")
-    if "{" in rest or "}" in rest:
-        raise ValueError(f"{template!r}: the only field is {{session}}")
-    return Path(template.replace("{session}", str(session)))
-
-
 def _named(path: str) -> str:
     """A path in a message."""
     text = shown(path) or "the empty path"
@@ -346,3 +335,11 @@ def _write_new(folder: int, name: str, data: bytes, mode: int | None) -> None:
         file.flush()
         # Else a power cut after the renaming could leave the path with nothing in it.
         os.fsync(file.fileno())
+
+
+def normalized(path: str) -> str:
+    """A path in the form in which the workspace compares it; as it is where it can be none."""
+    try:
+        return file_path(path)
+    except WorkspaceError:
+        return path

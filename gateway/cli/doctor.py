@@ -10,11 +10,12 @@ from pathlib import Path
 from adapters.base import Adapter, AdapterError
 from adapters.events import Conversation
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
+from agent.models.budgets import OUTPUT_RESERVED
 from agent.models.registry import Models
+from agent.settings import BudgetsConfig, DelegationConfig
 from gateway.access.roles import Access
 from gateway.app import model_specs, plain_model, platform_adapters
-from gateway.budgets import OUTPUT_RESERVED
-from gateway.config import BudgetsConfig, Config, DelegationConfig, load
+from gateway.config import Config, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.secrets import all_secrets

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.runtime.context import context
 from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
-from storage.context import context
 from storage.interchange.api import with_ancestors
 from storage.interchange.json_reader import clean
 from storage.interchange.pi_entry import format_time, type_of

@@ -9,12 +9,12 @@ from adapters.events import Message
 from agent.delegation.activity import Activity
 from agent.models.registry import Models
 from gateway.config import Config
-from gateway.outbound.buttons import Item, Menus, distinct
+from gateway.outbound.buttons import MenuItem, Menus, distinct
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.turns.runner import Turns
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import InboxRow, Parcel, StoredFile
+from storage.records.inbox_outbox import InboxRow, OutboxDraft, StoredFile
 from storage.store import Store, Transaction
 
 NOTHING_YET = "Nothing was said here yet."
@@ -31,7 +31,7 @@ class Pressed:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommandCall:
     """One command as somebody gave it, by typing or by a button."""
 
     message: Message
@@ -58,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class CommandContext:
     """What commands work with."""
 
     store: Store
@@ -76,14 +76,14 @@ class Desk:
     def say(
         self,
         tx: Transaction,
-        asked: Asked,
+        asked: CommandCall,
         text: str,
-        items: Sequence[Item] = (),
+        items: Sequence[MenuItem] = (),
         *,
         by: str = "",
         file: StoredFile | None = None,
         over_answer: bool = False,
-        rest: Item | None = None,
+        rest: MenuItem | None = None,
     ) -> None:
         """Answer a command in Markdown, in the transaction that carries it out: as a message, or,
         where a button was pressed, in place of the message it hangs on. `by`: who alone may press
@@ -117,10 +117,10 @@ class Desk:
             return False
         if tx.outbox.linked_entry(row.address, pressed.message_id) == row.entry:
             body = {"body": row.payload["body"], "message_id": pressed.message_id, "buttons": []}
-            tx.outbox.enqueue(Parcel(row.address, "edit", body, edits=row.id))
+            tx.outbox.enqueue(OutboxDraft(row.address, "edit", body, edits=row.id))
         return True
 
-    def session(self, tx: Transaction, asked: Asked) -> int:
+    def session(self, tx: Transaction, asked: CommandCall) -> int:
         """The conversation's session, made where there is none."""
         bound = tx.directory.conversation(asked.address)
         if bound is None:
@@ -139,7 +139,7 @@ CarryOut = Callable[[Work], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class Command:
     spec: CommandSpec
-    run: Callable[[Desk, Asked], Awaitable[Work]]
+    run: Callable[[CommandContext, CommandCall], Awaitable[Work]]
     moves: bool = False
     """Moves the leaf of the session, which ends the turn that runs there: a button for it stays
     while that is somebody else's."""
@@ -147,6 +147,8 @@ class Command:
     """Only buttons give it: not in menus and in /help."""
 
 
-def answer(desk: Desk, asked: Asked, text: str, items: Sequence[Item] = ()) -> Work:
+def answer(
+    desk: CommandContext, asked: CommandCall, text: str, items: Sequence[MenuItem] = ()
+) -> Work:
     """Work that only answers."""
     return lambda tx: desk.say(tx, asked, text, items)

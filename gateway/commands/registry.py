@@ -10,7 +10,8 @@ from functools import partial
 
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
-from gateway.commands.context import Asked, CarryOut, Command, Desk, Work, answer
+from gateway.commands.buttons import ANOTHER_SESSION, is_elsewhere
+from gateway.commands.context import CarryOut, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
 from gateway.commands.sessions.search import FINDING
@@ -27,9 +28,8 @@ from gateway.commands.tree.navigation import NAVIGATION
 from gateway.commands.tree.retry import RETRYING
 from gateway.commands.tree.siblings import ALTERNATIVES
 from gateway.commands.tree.tree import TREE
-from gateway.control import control_question
+from gateway.questions.child_control import control_question
 from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family, panel_text, transcript
-from gateway.views.entries import ANOTHER_SESSION, is_elsewhere
 from gateway.views.usage import conversation_usage, whole_usage
 from storage.errors import LeafMoved
 from storage.records.entries import LeafMove
@@ -40,18 +40,18 @@ QUESTIONS_SHOWN = 10
 TRIES = 5
 
 
-async def _help(desk: Desk, asked: Asked) -> Work:
+async def _help(desk: CommandContext, asked: CommandCall) -> Work:
     lines = [f"/{spec.name} · {spec.description}" for spec in command_specs()]
     hello = "I am a bot. Write to me; in a group, mention me or reply to me."
     return answer(desk, asked, "\n".join([hello, "", *lines]))
 
 
-async def _stop(desk: Desk, asked: Asked) -> Work:
+async def _stop(desk: CommandContext, asked: CommandCall) -> Work:
     stopped = asked.session is not None and await desk.turns.stop(asked.session)
     return answer(desk, asked, "Stopped." if stopped else "Nothing was running.")
 
 
-async def _questions(desk: Desk, asked: Asked) -> Work:
+async def _questions(desk: CommandContext, asked: CommandCall) -> Work:
     message = asked.message
     address = message.conversation.address
 
@@ -72,7 +72,7 @@ def _how_many(count: int) -> str:
     return text if count <= QUESTIONS_SHOWN else f"{text} the oldest {QUESTIONS_SHOWN} follow."
 
 
-async def _agents(desk: Desk, asked: Asked) -> Work:
+async def _agents(desk: CommandContext, asked: CommandCall) -> Work:
     """The delegations of this conversation as a tree, with buttons for those that run; with a
     number, what that one's children said, turn by turn."""
     session = asked.session
@@ -101,7 +101,7 @@ async def _agents(desk: Desk, asked: Asked) -> Work:
     return work
 
 
-async def _usage(desk: Desk, asked: Asked) -> Work:
+async def _usage(desk: CommandContext, asked: CommandCall) -> Work:
     """What this conversation cost; for an owner in private, what all did."""
     message = asked.message
     everything = message.private and desk.questions.access.is_owner(message.user.identity)
@@ -167,7 +167,7 @@ def command_specs() -> list[CommandSpec]:
     return [command.spec for command in COMMANDS.values() if not command.hidden]
 
 
-async def perform(desk: Desk, name: str, asked: Asked, carry_out: CarryOut) -> None:
+async def perform(desk: CommandContext, name: str, asked: CommandCall, carry_out: CarryOut) -> None:
     """Run a command; `carry_out` takes its work into the transaction that ends it."""
     command = COMMANDS.get(name)
     if command is None:
@@ -186,7 +186,7 @@ async def perform(desk: Desk, name: str, asked: Asked, carry_out: CarryOut) -> N
 
 
 async def _move(
-    desk: Desk, asked: Asked, command: Command, session: int, carry_out: CarryOut
+    desk: CommandContext, asked: CommandCall, command: Command, session: int, carry_out: CarryOut
 ) -> None:
     """Run a command that moves the leaf. Where somebody else has moved it since the command was
     given, they are told: they meant another place than where the leaf is now."""
@@ -208,7 +208,7 @@ async def _move(
     await carry_out(answer(desk, asked, text))
 
 
-def _unless_moved(tx: Transaction, asked: Asked, seen: LeafMove | None, work: Work) -> None:
+def _unless_moved(tx: Transaction, asked: CommandCall, seen: LeafMove | None, work: Work) -> None:
     assert asked.session is not None
     last = _newest_move(tx, asked.session)
     if last is not None and last != seen and last.by != asked.who:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal
 
 from adapters.events import Message
-from gateway.commands.context import CarryOut, Desk
+from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
 from gateway.commands.tree.siblings import is_on_path, is_said, reask_item
 from gateway.turns.limits import no_room_below
@@ -57,7 +57,7 @@ def first_sent(edit: Message) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    desk: Desk
+    desk: CommandContext
 
     async def edited(self, message: Message, row: InboxRow, carry_out: CarryOut) -> None:
         """A message that came in before, of somebody who may talk, has another text now. `row`:

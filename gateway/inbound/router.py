@@ -17,16 +17,16 @@ from adapters.base import Acknowledge, AdapterError
 from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
-from gateway.commands.context import NOT_YOURS, Asked, CarryOut, Desk, Pressed, Work
+from gateway.commands.context import NOT_YOURS, CarryOut, CommandCall, CommandContext, Pressed, Work
 from gateway.commands.registry import COMMANDS, parse_command, perform
-from gateway.control import KIND as CONTROL
-from gateway.control import act
-from gateway.faults import Faults
 from gateway.inbound.edits import first_sent
 from gateway.inbound.refusals import Refusals
 from gateway.outbound.places import place_of
+from gateway.questions.child_control import KIND as CONTROL
+from gateway.questions.child_control import act
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
+from storage.faults import Faults
 from storage.records.buttons import MenuButton
 from storage.records.entries import Json, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
@@ -48,7 +48,7 @@ STRANGER = (
 
 @dataclass
 class Router:
-    desk: Desk
+    desk: CommandContext
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
@@ -304,7 +304,7 @@ class Router:
             name, argument = parse_command(message.text) or ("", "")
             address = message.conversation.address
             session = await self.desk.store.read(lambda tx: tx.directory.conversation(address))
-            asked = Asked(message, row, argument, session, None, pressed, subject or {})
+            asked = CommandCall(message, row, argument, session, None, pressed, subject or {})
             await perform(self.desk, name, asked, carry_out)
 
         await self._handle(message, row, run)

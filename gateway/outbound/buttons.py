@@ -17,7 +17,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.places import same_place
 from storage.records.buttons import MenuButton
 from storage.records.entries import Json
-from storage.records.inbox_outbox import Parcel
+from storage.records.inbox_outbox import OutboxDraft
 from storage.store import Transaction
 
 UNKNOWN = "This button is not valid any more."
@@ -25,7 +25,7 @@ DENIED = "This button is not yours to press."
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MenuItem:
     """A button of a menu."""
 
     label: str
@@ -42,8 +42,8 @@ class Item:
 
 
 def distinct(
-    composer: Composer, address: str, text: str, items: Sequence[Item]
-) -> tuple[str, list[Item]]:
+    composer: Composer, address: str, text: str, items: Sequence[MenuItem]
+) -> tuple[str, list[MenuItem]]:
     """A message with buttons of which nobody takes one for another."""
     named = [item for item in items if item.whole]
     offer = composer.offer(address, [item.label for item in named], [item.whole for item in named])
@@ -60,8 +60,8 @@ class Menus:
     def send(
         self,
         tx: Transaction,
-        parcels: Sequence[Parcel],
-        items: Sequence[Item],
+        parcels: Sequence[OutboxDraft],
+        items: Sequence[MenuItem],
         *,
         private: bool,
         by: str = "",

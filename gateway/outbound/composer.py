@@ -8,7 +8,7 @@ from adapters.base import Adapter, Body, Button, Edit, Post, Upload
 from adapters.events import Conversation, Message
 from gateway.outbound.choices import Offer, offer
 from storage.records.entries import Json
-from storage.records.inbox_outbox import OutboxRow, Parcel, StoredFile
+from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
@@ -42,14 +42,14 @@ class Composer:
         reply_to: str = "",
         handle: str = "",
         file: int | None = None,
-    ) -> list[Parcel]:
+    ) -> list[OutboxDraft]:
         """One parcel for each platform message; buttons and a stored file hang on the last, a reply
         on the first. Too long a text goes as a file, unless it has a file or buttons of its own:
         what people are to decide on stands where they press."""
         bodies, whole = self._bounded(address, markdown, wanted=file is None and not buttons)
         last = len(bodies) - 1
         return [
-            Parcel(
+            OutboxDraft(
                 address,
                 "post",
                 {
@@ -70,7 +70,7 @@ class Composer:
         """Whether one message holds it."""
         return len(self._render(address, markdown)) == 1
 
-    def reply(self, message: Message, markdown: str) -> list[Parcel]:
+    def reply(self, message: Message, markdown: str) -> list[OutboxDraft]:
         """An answer to a message or command; none for no text."""
         if not markdown:
             return []
@@ -86,18 +86,18 @@ class Composer:
         row: int | None = None,
         message_id: str = "",
         buttons: Sequence[Button] = (),
-    ) -> list[Parcel]:
+    ) -> list[OutboxDraft]:
         """Put another text where an outbox row's message, or a message by its id, stands. What one
         message does not hold follows in others, and so do the buttons then."""
         bodies, whole = self._bounded(address, markdown, wanted=not buttons)
         first, *rest = bodies
         shown = [asdict(button) for button in buttons]
         here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
-        edit = Parcel(address, "edit", here, edits=row)
+        edit = OutboxDraft(address, "edit", here, edits=row)
         if not rest:
             return [edit]
         more = [
-            Parcel(address, "post", {**_EMPTY, "body": body, "nonce": secrets.token_hex(12)})
+            OutboxDraft(address, "post", {**_EMPTY, "body": body, "nonce": secrets.token_hex(12)})
             for body in rest
         ]
         more[-1].payload["buttons"] = shown
@@ -112,14 +112,14 @@ class Composer:
         *,
         row: int | None = None,
         message_id: str = "",
-    ) -> list[Parcel]:
+    ) -> list[OutboxDraft]:
         """Add to the end of the text that an outbox row, or a message by its id, shows; its buttons
         go. Where the message has no room left, the addition becomes a message of its own."""
         before = self._render(address, markdown)
         after = self._render(address, f"{markdown}\n\n{addition}")
         fits = after[:-1] == before[:-1]
         body = (after if fits else before)[-1]
-        edit = Parcel(address, "edit", {"body": body, "message_id": message_id}, edits=row)
+        edit = OutboxDraft(address, "edit", {"body": body, "message_id": message_id}, edits=row)
         return [edit] if fits else [edit, *self.post(address, addition)]
 
     def _bounded(

@@ -13,9 +13,9 @@ from typing import Any
 
 from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.events import clean
-from gateway.faults import Faults
 from gateway.outbound.composer import outgoing
 from storage.errors import StoreUnavailable
+from storage.faults import Faults
 from storage.records.inbox_outbox import OutboxRow, StoredFile
 from storage.store import Store, Transaction
 

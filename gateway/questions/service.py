@@ -13,11 +13,11 @@ from adapters.events import Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
-from gateway.control import KIND as CONTROL
-from gateway.control import OVER
 from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
 from gateway.outbound.places import same_place
+from gateway.questions.child_control import KIND as CONTROL
+from gateway.questions.child_control import OVER
 from storage.records.inbox_outbox import Arrival, OutboxState
 from storage.records.questions import Question, QuestionDraft, QuestionPost, QuestionState
 from storage.store import Transaction

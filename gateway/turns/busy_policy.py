@@ -10,7 +10,7 @@ from storage.records.inbox_outbox import InboxRow
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
+class BusyPolicy:
     access: Access
     config: SessionConfig
 

@@ -12,12 +12,12 @@ from typing import TypeVar
 
 from adapters.events import Message, Update
 from agent.delegation.ending import FINAL, interrupt
-from gateway.faults import Faults
+from agent.delegation.results import delegation_of
 from gateway.outbound.composer import Composer
-from gateway.results import delegation_of
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import message_draft
 from storage.errors import StoreUnavailable
+from storage.faults import Faults
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
 from storage.store import Store, Transaction

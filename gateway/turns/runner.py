@@ -11,38 +11,38 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.base import Adapter
+from agent.compaction.service import Compacting
 from agent.delegation.activity import Activity
 from agent.delegation.prompts import in_company
+from agent.delegation.results import Results, delegation_of
+from agent.delegation.settle import settle_running
 from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
 from agent.off_loop import LONG
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
+from agent.runtime.path_cache import Paths
+from agent.runtime.side_branch import on_its_branch
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
-from gateway.asides import on_its_branch
-from gateway.compacting import Compacting
 from gateway.config import SessionConfig
 from gateway.outbound.buttons import Menus
 from gateway.outbound.composer import Composer
-from gateway.paths import Paths
 from gateway.questions.service import Questions
-from gateway.results import Results, delegation_of
-from gateway.settle import settle_running
 from gateway.status.agents_panel import Live
 from gateway.status.progress import progress
 from gateway.status.typing_indicator import typing
-from gateway.turns.busy_policy import Joining
+from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.cancellation import begun, end_everything, end_rows
 from gateway.turns.failures import Failures
 from gateway.turns.limits import too_deep
 from gateway.turns.messages import append_message, link_message, message_draft
-from gateway.turns.scheduler import Lanes
+from gateway.turns.scheduler import SessionScheduler
 from gateway.turns.turn import RESULTS, AnswerItems, Job, Turn
 from gateway.views.delegations import progress_text
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
 from storage.records.entries import Draft, Entry, Kind, record
-from storage.records.inbox_outbox import InboxRow, Parcel
+from storage.records.inbox_outbox import InboxRow, OutboxDraft
 from storage.records.ledger import LedgerLine
 from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
@@ -68,7 +68,7 @@ class Turns:
     questions: Questions
     composer: Composer
     menus: Menus
-    joining: Joining
+    joining: BusyPolicy
     config: SessionConfig
     adapters: Mapping[str, Adapter]
     active: Mapping[int, Activity]
@@ -79,13 +79,13 @@ class Turns:
     """What else than an answer a turn may be, by the kind of its inbox row."""
     answer_items: AnswerItems = lambda tx, turn, entry: []
     """The buttons of an answer."""
-    lanes: Lanes = field(init=False)
+    lanes: SessionScheduler = field(init=False)
     _busy: dict[int, Turn] = field(default_factory=dict, init=False)
     _paths: Paths = field(default_factory=Paths, init=False)
 
     def __post_init__(self) -> None:
         failures = Failures(self.store, self.composer)
-        self.lanes = Lanes(partial(failures.turns, self.advance, self.joining.due))
+        self.lanes = SessionScheduler(partial(failures.turns, self.advance, self.joining.due))
 
     def arrived(self, session: int, author: str, *, address: str, private: bool) -> None:
         """A message for a session is committed: it interrupts the running turn, or waits for it."""
@@ -325,7 +325,7 @@ class Turns:
 
         return alongside
 
-    def _compose(self, turn: Turn, text: str) -> list[Parcel]:
+    def _compose(self, turn: Turn, text: str) -> list[OutboxDraft]:
         return self.composer.post(turn.address, text, reply_to=turn.reply_to)
 
     async def _steer(self, turn: Turn) -> None:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from gateway.faults import Faults
 from storage.errors import StoreUnavailable
+from storage.faults import Faults
 
 log = logging.getLogger(__name__)
 
 Advance = Callable[[int], Awaitable[None]]
 
 
-class Lanes:
+class SessionScheduler:
     """Owns the tasks of all turns. A wake-up carries nothing: the store knows what is due."""
 
     def __init__(self, advance: Advance) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from agent.runtime.journal import Journal
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.messages import author_of
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxRow
@@ -56,7 +56,7 @@ class Turn:
 Job = Callable[[Turn], Awaitable[None]]
 """Does a turn's work, and finishes its rows."""
 
-AnswerItems = Callable[[Transaction, Turn, Entry], list[Item]]
+AnswerItems = Callable[[Transaction, Turn, Entry], list[MenuItem]]
 
 TALK = ("message", "retry", "fan")
 """Kinds of rows that answer what people say. More talk interrupts them, and is answered with it."""

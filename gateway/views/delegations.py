@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from agent.delegation.activity import Activity
+from agent.text.formats import age
 from agent.text.markdown import bounded, escape
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind, Usage
 from storage.store import Transaction
@@ -142,7 +143,7 @@ def _files(row: Delegation, activity: Activity | None) -> list[str]:
     return sorted(json.loads(row.result).get("files", {})) if row.result else []
 
 
-def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[Item]]:
+def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[MenuItem]]:
     """What the children of one delegation said, turn by turn; with a second number, from that page
     on. With the ways to the pages beside it."""
     number, _, asked = argument.partition(" ")
@@ -158,9 +159,9 @@ def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[
         text += f"\n\n_Page {page} of {len(pages)}_"
     items = []
     if page > 1:
-        items.append(Item("◀ Back", f"agents {row.id} {page - 1}"))
+        items.append(MenuItem("◀ Back", f"agents {row.id} {page - 1}"))
     if page < len(pages):
-        items.append(Item("Next ▶", f"agents {row.id} {page + 1}", beside=True))
+        items.append(MenuItem("Next ▶", f"agents {row.id} {page + 1}", beside=True))
     return text, items
 
 
@@ -198,12 +199,3 @@ def money(usage: Usage) -> str:
     if usage.cost is None:
         return "cost unknown"
     return f"${usage.cost:.2f}" if usage.cost >= 1 else f"${usage.cost:.6f}"
-
-
-def age(seconds: float) -> str:
-    """A rough span of time: "40 s", "5 min", "3 h", "2 d". Seconds in tens, so that a text that is
-    kept up to date does not change all the time."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 0) // 10 * 10:.0f} s"

@@ -5,20 +5,12 @@ import re
 import unicodedata
 
 from agent.text.markdown import bounded, escape, visible
-from gateway.commands.context import Asked
-from gateway.outbound.buttons import Item
 from storage.records.entries import Entry, Json, Kind, Label
-from storage.records.speakers import name_taken_off, speaker_of
 from storage.store import Transaction
+from storage.tree.branches import MESSAGES, SAID
 from storage.tree.paths import sort_of
 
-MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool"})
-SAID = MESSAGES | {"compaction", "branch_summary"}
-"""Sorts: whatever a model is shown."""
 PERSONS = frozenset({"user"})
-ANOTHER_SESSION = "This button is from another conversation than the one that goes on here now."
-REPHRASED_LIMIT = 1_000
-"""Characters of a message that is shown to be written anew."""
 WORDS = 60
 """Characters of an entry's first words in a list."""
 
@@ -140,18 +132,6 @@ def is_unanswered(tx: Transaction, leaf: int | None) -> bool:
     return bool(last) and last[0].body["role"] == "user"
 
 
-def to_rephrase(asked: Asked, message: Entry) -> str:
-    """A person's message as it was typed, as far as that is known, to be written anew: in a group
-    its text begins with the name of who wrote it, which would otherwise be sent twice."""
-    text = words(message)
-    if message.author == asked.who:
-        if speaker_of(message.body) is not None:
-            text = name_taken_off(message.body).strip()
-        elif not asked.message.private:  # from before speakers were kept
-            text = text.removeprefix(f"{asked.message.user.name}: ")
-    return fenced(text, REPHRASED_LIMIT)
-
-
 def fenced(text: str, limit: int) -> str:
     """A text as a block that is easily copied; a cut is said."""
     shown = text if len(text) <= limit else text[:limit]
@@ -159,28 +139,6 @@ def fenced(text: str, limit: int) -> str:
     fence = "`" * max(3, longest + 1)
     block = f"{fence}\n{shown}\n{fence}"
     return block if shown == text else f"{block}\nCut: it has {len(text):,} characters."
-
-
-def button(
-    asked: Asked, label: str, command: str, *, beside: bool = False, **subject: object
-) -> Item:
-    """A button that is about the session it was made for: pressed in another, it does nothing."""
-    return Item(label, command, beside=beside, subject={**subject, "tree": asked.session})
-
-
-def turning(asked: Asked, command: str, page: int, pages: int) -> list[Item]:
-    """◀ ▶ for a list in pages, counted from 1; `command` with the page's number behind it."""
-    items = []
-    if page > 1:
-        items.append(button(asked, "◀", f"{command} {page - 1}"))
-    if page < pages:
-        items.append(button(asked, "▶", f"{command} {page + 1}", beside=bool(items)))
-    return items
-
-
-def is_elsewhere(asked: Asked) -> bool:
-    """Whether a button was made for another session than the conversation is in now."""
-    return asked.subject.get("tree", asked.session) != asked.session
 
 
 def _text(value: object) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gateway.views.delegations import age
-from gateway.views.entries import MESSAGES, first_words, mark, one_line
-from storage.outline import Run, shares
+from agent.text.formats import age
+from gateway.views.entries import first_words, mark, one_line
+from gateway.views.outline import Run, shares
 from storage.records.entries import Entry, Kind
 from storage.store import Transaction
+from storage.tree.branches import MESSAGES
 from storage.tree.paths import TALK
 
 LINES = 28

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from agent.text.formats import DAY, dollars, midnight
 from agent.text.markdown import escape
 from storage.records.ledger import LedgerGroup, Spending
 from storage.store import Transaction
 
-DAY = 86_400
 DAYS = 30
 """How far back is shown, today included."""
 MOST_LINES = 10
@@ -71,15 +71,3 @@ def _cost(spent: Spending) -> str:
     if not spent.unpriced:
         return dollars(spent.cost)
     return f"{dollars(spent.cost)} and calls of unknown cost" if spent.cost else "cost unknown"
-
-
-def dollars(amount: float) -> str:
-    """ "$1.20", and as many digits as small sums need: "$0.00042"."""
-    text = f"{amount:.2f}" if amount >= 1 else f"{amount:.6f}".rstrip("0")
-    whole, _, cents = text.partition(".")
-    return f"${whole}.{cents:0<2}"
-
-
-def midnight(now: float) -> float:
-    """When the day of a time began in UTC; both in Unix seconds."""
-    return now - now % DAY

@@ -9,7 +9,7 @@ from storage.interchange.patch import difference
 from storage.interchange.pi_message import calls_of, text_of
 from storage.interchange.pi_read import Imported
 from storage.json_text import dumps
-from storage.records.entries import Draft, Json, Kind, Planted, message, record
+from storage.records.entries import Draft, ImportedEntry, Json, Kind, message, record
 
 _SYSTEM = ("system", "developer")
 _TEXTS = ("text", "input_text", "output_text", "refusal")
@@ -20,7 +20,7 @@ def read_openai(given: Any, now: float) -> Imported:
     """`given` is the list. InterchangeError names the message that is broken, counted from 1."""
     if not isinstance(given, list):
         raise InterchangeError("messages is no list")
-    entries: list[Planted] = []
+    entries: list[ImportedEntry] = []
     calls: dict[str, int] = {}
     """Call id → place of the newest entry with such a call."""
     systems = pictures = 0
@@ -34,7 +34,7 @@ def read_openai(given: Any, now: float) -> Imported:
         calls |= dict.fromkeys(calls_of(body), place)
         systems += kind is Kind.RECORD
         pictures += _has_more_than_text(body)
-        entries.append(Planted(Draft(kind, body, time=now), place - 1 if place else None))
+        entries.append(ImportedEntry(Draft(kind, body, time=now), place - 1 if place else None))
     notes = []
     if systems:
         notes.append(f"system messages: {systems}, kept as records that no model is shown")

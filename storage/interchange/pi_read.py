@@ -11,7 +11,7 @@ from storage.errors import InterchangeError
 from storage.interchange.json_reader import parse_line, quoted
 from storage.interchange.pi_entry import SESSION, Fields, decode, is_kept_whole, parse_time
 from storage.interchange.pi_message import calls_of
-from storage.records.entries import Draft, Json, Kind, Planted
+from storage.records.entries import Draft, ImportedEntry, Json, Kind
 from storage.tree.lineage import Lineage
 
 VERSIONS = (1, 2, 3)
@@ -25,7 +25,7 @@ class Imported:
     """A session that is not stored yet."""
 
     title: str
-    entries: tuple[Planted, ...]
+    entries: tuple[ImportedEntry, ...]
     leaf: int | None
     """Place in `entries`."""
     header: Json | None
@@ -59,7 +59,7 @@ def read_pi(lines: Sequence[tuple[int, bytes]], now: float) -> Imported:
     settled = list(_settled(found, fields, ids, lineage))
     answered = _with_callers(settled, lineage)
     entries = tuple(
-        Planted(
+        ImportedEntry(
             Draft(entry.kind, entry.body, entry.author, entry.tokens, entry.time),
             parent,
             str(line.value["id"]) if version > 1 else "",

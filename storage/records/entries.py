@@ -99,7 +99,7 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class ImportedEntry:
     """An entry of a session that is taken in whole."""
 
     draft: Draft

@@ -65,7 +65,7 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class OutboxDraft:
     """A platform message that is not stored yet."""
 
     address: str

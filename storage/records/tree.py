@@ -6,9 +6,9 @@ from typing import Protocol
 from storage.records.entries import (
     Draft,
     Entry,
+    ImportedEntry,
     Label,
     LeafMove,
-    Planted,
     Session,
     SessionDraft,
     SessionKind,
@@ -106,7 +106,7 @@ class Tree(Protocol):
         entry's, and an entry has one name: the newest wins."""
         ...
 
-    def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
+    def plant(self, session: int, planted: Sequence[ImportedEntry], leaf: int | None) -> list[int]:
         """Add entries that come from elsewhere, a parent before its children, and move the leaf to
         the one at place `leaf`; their ids, in order. For a session that nobody knows yet."""
         ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from storage.records.entries import Entry, Json, Kind, Planted
+from storage.records.entries import Entry, ImportedEntry, Json, Kind
 
 _REFERENCE = {
     Kind.COMPACTION: "first_kept",
@@ -15,7 +15,7 @@ _REFERENCE = {
 
 
 def grown(
-    planted: Sequence[Planted], *, session: int, first_id: int, first_number: int, now: float
+    planted: Sequence[ImportedEntry], *, session: int, first_id: int, first_number: int, now: float
 ) -> Iterator[tuple[Entry, int]]:
     """Each entry with the first one of its strand; ids and numbers count up from the first ones.
 

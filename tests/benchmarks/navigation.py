@@ -8,14 +8,15 @@ from itertools import count
 from statistics import median
 
 from adapters.events import Conversation, Message, User
-from gateway.commands.context import Asked
+from gateway.commands.context import CommandCall
 from gateway.commands.tree.tree import drawn_tree
-from gateway.views.entries import PERSONS, SAID, last_of, where
+from gateway.views.entries import PERSONS, last_of, where
 from gateway.views.tree_text import Filter
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.records.inbox_outbox import InboxRow, InboxState
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
+from storage.tree.branches import SAID
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.fill import fill
 from tests.benchmarks.processes import scratch
@@ -114,7 +115,7 @@ async def _page(store: Store, session: int) -> float:
     user = User("telegram", "1001", "Ana")
     typed = Message("k", Conversation("telegram", "1001"), user, "/tree", "1", private=True)
     row = InboxRow(1, "k", "message", "telegram:1001", {}, session, None, InboxState.OPEN, 0.0)
-    asked = Asked(typed, row, "", session)
+    asked = CommandCall(typed, row, "", session)
     taken = []
     for page in range(1, TIMES // 2):
         draw = partial(

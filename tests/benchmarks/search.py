@@ -18,9 +18,9 @@ from itertools import accumulate, islice
 from pathlib import Path
 from statistics import median
 
-from gateway.follower import AT_ONCE, follow
 from storage.json_text import dumps
 from storage.records.entries import Draft, Entry, Json, Kind, SessionDraft, SessionKind, message
+from storage.search.indexer import AT_ONCE, follow
 from storage.sql.migrate import upgrade
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction

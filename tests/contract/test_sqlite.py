@@ -14,7 +14,7 @@ import pytest
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Session
-from storage.records.inbox_outbox import Parcel
+from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.sql.store import SqlStore, SqlTransaction
 from storage.store import Store, Transaction
@@ -83,7 +83,7 @@ async def test_a_job_that_raises_in_a_group_leaves_the_others_in(sqlite: SqlStor
         append(sqlite, session.id, said("1")),
         sqlite.run(fail),
         append(sqlite, session.id, said("2")),
-        sqlite.run(lambda t: t.outbox.enqueue(Parcel("a:1", "post", {}, entry=99))),
+        sqlite.run(lambda t: t.outbox.enqueue(OutboxDraft("a:1", "post", {}, entry=99))),
         append(sqlite, session.id, said("3")),
         return_exceptions=True,
     )

@@ -9,9 +9,9 @@ from storage.records.inbox_outbox import (
     Arrival,
     InboxRow,
     InboxState,
+    OutboxDraft,
     OutboxRow,
     OutboxState,
-    Parcel,
     StoredFile,
 )
 from storage.store import Store
@@ -136,7 +136,7 @@ async def test_inbox_rows_refer_only_to_what_is_there(store: Store) -> None:
 
 
 async def test_a_parcel_is_pending_until_it_is_sent_or_failed(store: Store, clock: Clock) -> None:
-    parcels = [Parcel("telegram:1", "post", {"text": str(i)}) for i in range(3)]
+    parcels = [OutboxDraft("telegram:1", "post", {"text": str(i)}) for i in range(3)]
     a, b, c = await store.run(lambda t: [t.outbox.enqueue(parcel) for parcel in parcels])
     assert a == OutboxRow(
         a.id,
@@ -165,7 +165,7 @@ async def test_what_was_sent_links_its_message_to_its_entry(store: Store) -> Non
     (entry,) = await append(store, session.id, said("hi"))
 
     async def send(address: str, of: int | None, message_id: str | None) -> None:
-        parcel = Parcel(address, "post", {}, entry=of)
+        parcel = OutboxDraft(address, "post", {}, entry=of)
         row = await store.run(lambda t: t.outbox.enqueue(parcel))
         await store.run(lambda t: t.outbox.sent(row.id, message_id))
 
@@ -186,9 +186,9 @@ async def test_a_message_link_can_be_made_and_changed_by_hand(store: Store) -> N
 
 
 async def test_an_edit_names_the_row_it_changes(store: Store) -> None:
-    post = await store.run(lambda t: t.outbox.enqueue(Parcel("telegram:1", "post", {})))
+    post = await store.run(lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})))
     edit = await store.run(
-        lambda t: t.outbox.enqueue(Parcel("telegram:1", "edit", {"text": "x"}, edits=post.id))
+        lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "edit", {"text": "x"}, edits=post.id))
     )
     assert (await store.read(lambda t: t.outbox.get(edit.id))).edits == post.id
 
@@ -199,8 +199,8 @@ async def test_outbox_rows_refer_only_to_what_is_there(store: Store) -> None:
         lambda t: t.outbox.sent(99, "m"),
         lambda t: t.outbox.failed(99, "no"),
         lambda t: t.outbox.link_message("telegram:1", "m", 99),
-        lambda t: t.outbox.enqueue(Parcel("telegram:1", "post", {}, entry=99)),
-        lambda t: t.outbox.enqueue(Parcel("telegram:1", "edit", {}, edits=99)),
+        lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "post", {}, entry=99)),
+        lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "edit", {}, edits=99)),
     ):
         with pytest.raises(NotFound):
             await store.run(work)
@@ -215,11 +215,13 @@ async def test_who_watches_the_outbox_hears_of_what_was_put_in_and_of_nothing_el
     session = await new_session(store)
     await append(store, session.id, said("hi"))
     with pytest.raises(NotFound):
-        await store.run(lambda t: (t.outbox.enqueue(Parcel("a:1", "post", {})), t.tree.entry(99)))
+        await store.run(
+            lambda t: (t.outbox.enqueue(OutboxDraft("a:1", "post", {})), t.tree.entry(99))
+        )
     await store.run(lambda t: t.now)
     assert not heard.is_set()
     task = asyncio.create_task(
-        store.run(lambda t: t.outbox.enqueue(Parcel("telegram:1", "post", {})))
+        store.run(lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})))
     )
     await asyncio.sleep(0)
     task.cancel()
@@ -229,7 +231,7 @@ async def test_who_watches_the_outbox_hears_of_what_was_put_in_and_of_nothing_el
 
 async def test_a_parcels_file_is_kept_with_it_and_named_in_its_payload(store: Store) -> None:
     file = StoredFile("answer.md", b"all of it")
-    parcel = Parcel("telegram:1", "post", {"body": {}, "file": None}, file=file)
+    parcel = OutboxDraft("telegram:1", "post", {"body": {}, "file": None}, file=file)
     row = await store.run(lambda tx: tx.outbox.enqueue(parcel))
     (pending,) = await store.read(lambda tx: tx.outbox.pending())
     assert pending.payload == row.payload

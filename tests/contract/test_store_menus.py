@@ -2,13 +2,13 @@ import pytest
 
 from storage.errors import NotFound
 from storage.records.buttons import MenuButton
-from storage.records.inbox_outbox import Parcel, StoredFile
+from storage.records.inbox_outbox import OutboxDraft, StoredFile
 from storage.store import Store, Transaction
 from tests.contract.stores import new_session
 
 
 def _message(t: Transaction) -> int:
-    return t.outbox.enqueue(Parcel("telegram:1", "post", {})).id
+    return t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})).id
 
 
 def _button(token: str, outbox: int) -> MenuButton:

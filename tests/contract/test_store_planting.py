@@ -3,7 +3,15 @@
 import pytest
 
 from storage.errors import NotFound
-from storage.records.entries import Draft, Entry, Kind, Planted, SessionDraft, SessionKind, message
+from storage.records.entries import (
+    Draft,
+    Entry,
+    ImportedEntry,
+    Kind,
+    SessionDraft,
+    SessionKind,
+    message,
+)
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, path_of, said, texts
 
@@ -14,16 +22,16 @@ LEFT = Draft(Kind.BRANCH_SUMMARY, {"summary": "s", "from": 4})
 ELSEWHERE = Draft(Kind.BRANCH_SUMMARY, {"summary": "s", "from": "root"})
 
 TREE = [
-    Planted(Draft(Kind.MESSAGE, message("user", "a"), "ann", 3, 5.0), None, "first"),
-    Planted(said("b"), 0, "b"),
-    Planted(said("c"), 1),
-    Planted(RESULT, 2),
-    Planted(said("d"), 1, "d"),
-    Planted(LEFT, 1),
-    Planted(ELSEWHERE, 5),
-    Planted(LABEL, 6),
-    Planted(COMPACTION, 7, "last"),
-    Planted(said("another root"), None),
+    ImportedEntry(Draft(Kind.MESSAGE, message("user", "a"), "ann", 3, 5.0), None, "first"),
+    ImportedEntry(said("b"), 0, "b"),
+    ImportedEntry(said("c"), 1),
+    ImportedEntry(RESULT, 2),
+    ImportedEntry(said("d"), 1, "d"),
+    ImportedEntry(LEFT, 1),
+    ImportedEntry(ELSEWHERE, 5),
+    ImportedEntry(LABEL, 6),
+    ImportedEntry(COMPACTION, 7, "last"),
+    ImportedEntry(said("another root"), None),
 ]
 
 
@@ -126,7 +134,7 @@ async def test_an_entry_is_found_by_what_it_was_called_in_forks_too(store: Store
 
 async def test_a_parent_after_its_child_plants_nothing(store: Store) -> None:
     session = (await new_session(store)).id
-    wrong = [Planted(said("a"), None, "a"), Planted(said("b"), 1)]
+    wrong = [ImportedEntry(said("a"), None, "a"), ImportedEntry(said("b"), 1)]
     with pytest.raises(ValueError, match="entry 1 stands before its parent 1"):
         await store.run(lambda tx: tx.tree.plant(session, wrong, 0))
     assert await store.read(lambda tx: tx.tree.entries(session)) == []
@@ -150,7 +158,7 @@ async def test_sessions_are_listed_by_kind_newest_first_with_their_sizes(store: 
 
 async def test_a_long_session_is_planted_and_read_in_parts(store: Store) -> None:
     session = (await new_session(store)).id
-    row = [Planted(said(str(n)), n - 1 if n else None, f"id{n}") for n in range(4_500)]
+    row = [ImportedEntry(said(str(n)), n - 1 if n else None, f"id{n}") for n in range(4_500)]
     await store.run(lambda tx: tx.tree.plant(session, row, 4_499))
     assert texts(await path_of(store, session)) == [str(n) for n in range(4_500)]
     assert len(await store.read(lambda tx: tx.tree.originals(session))) == 4_500

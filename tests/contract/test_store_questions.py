@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from storage.errors import NotFound, StoreError
-from storage.records.inbox_outbox import Parcel
+from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import (
     ButtonRow,
     Choice,
@@ -40,7 +40,7 @@ async def ask(store: Store) -> Question:
 async def post(store: Store, question: Question, address: str) -> QuestionPost:
     return await store.run(
         lambda t: t.questions.add_post(
-            question.id, address, t.outbox.enqueue(Parcel(address, "post", {})).id
+            question.id, address, t.outbox.enqueue(OutboxDraft(address, "post", {})).id
         )
     )
 
@@ -182,7 +182,7 @@ async def test_questions_refer_only_to_what_is_there(store: Store) -> None:
         lambda t: t.questions.reach_level(99, 1),
         lambda t: t.questions.add_post(question.id, "telegram:1", 99),
         lambda t: t.questions.add_post(
-            99, "telegram:1", t.outbox.enqueue(Parcel("telegram:1", "post", {})).id
+            99, "telegram:1", t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})).id
         ),
         lambda t: t.questions.add_button("token", nowhere, CHOICES[0]),
     ):

@@ -7,7 +7,7 @@ import pytest
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.delegations import DelegationDraft
 from storage.records.entries import SessionDraft, SessionKind, Usage
-from storage.records.inbox_outbox import Arrival, Parcel
+from storage.records.inbox_outbox import Arrival, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, path_of, said, texts
@@ -23,7 +23,7 @@ def _write_everything(t: Transaction, session: int) -> None:
     assert row is not None
     t.inbox.route(row.id, session)
     t.inbox.finish([1])
-    parcel = t.outbox.enqueue(Parcel("telegram:1", "post", {}, entry=entry.id))
+    parcel = t.outbox.enqueue(OutboxDraft("telegram:1", "post", {}, entry=entry.id))
     t.outbox.sent(parcel.id, "m2")
     t.outbox.failed(1, "no")
     question = t.questions.create(
@@ -74,7 +74,7 @@ async def _some_rows(store: Store) -> int:
 
     def work(t: Transaction) -> None:
         t.inbox.receive(Arrival("key 1", "message", "telegram:1", {}, cursor="7"))
-        t.outbox.enqueue(Parcel("telegram:1", "post", {}))
+        t.outbox.enqueue(OutboxDraft("telegram:1", "post", {}))
         t.questions.create(
             QuestionDraft("escalation", "?", (Choice("a", "A"),), session.id, "telegram:1", {})
         )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.models.base import Reply, Request
-from gateway.budgets import OUTPUT_RESERVED
+from agent.models.budgets import OUTPUT_RESERVED
 from storage.records.entries import Usage
 from storage.sql.store import SqlStore
 from storage.store import Store

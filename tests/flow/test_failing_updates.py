@@ -16,7 +16,7 @@ from gateway import service
 from gateway.outbound import delivery
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, InboxRow, InboxState, OutboxRow, Parcel
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState, OutboxDraft, OutboxRow
 from storage.records.questions import Choice, QuestionDraft
 from storage.sql.store import SqlStore
 from storage.store import Transaction
@@ -188,8 +188,8 @@ async def test_a_parcel_that_cannot_be_sent_ends_no_delivery(store: SqlStore) ->
     def spoil(tx: Transaction) -> None:
         body = {"body": {"text": "x"}, "buttons": [], "nonce": "", "reply_to": "", "handle": ""}
         for address in ("telegram:", "telegram", "telegram:1"):
-            tx.outbox.enqueue(Parcel(address, "post", {"odd": 1}))
-        tx.outbox.enqueue(Parcel("telegram:1", "post", {**body, "file": 99}))
+            tx.outbox.enqueue(OutboxDraft(address, "post", {"odd": 1}))
+        tx.outbox.enqueue(OutboxDraft("telegram:1", "post", {**body, "file": 99}))
 
     await store.run(spoil)
     async with gateway(ECHO, store=store) as g:

@@ -15,7 +15,15 @@ import pytest
 from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from agent.off_loop import LONG
 from storage.records.entries import Draft as EntryDraft
-from storage.records.entries import Entry, Json, Kind, Planted, SessionDraft, SessionKind, message
+from storage.records.entries import (
+    Entry,
+    ImportedEntry,
+    Json,
+    Kind,
+    SessionDraft,
+    SessionKind,
+    message,
+)
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.flow.chatting import command, newest, talk
@@ -258,7 +266,9 @@ async def test_a_long_path_is_gone_on_with_wherever_the_leaf_is(store: Store) ->
             for number in range(length)
         ]
         tx.tree.plant(
-            session, [Planted(d, n - 1 if n else None) for n, d in enumerate(drafts)], length - 1
+            session,
+            [ImportedEntry(d, n - 1 if n else None) for n, d in enumerate(drafts)],
+            length - 1,
         )
         tx.directory.bind("telegram:1", session)
         tx.directory.join(session, "telegram:1")

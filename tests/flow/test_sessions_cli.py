@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from agent.runtime.context import context
 from gateway.__main__ import main, parser
 from gateway.cli.sessions import manage
 from gateway.config import Config
 from gateway.secrets import secrets_of
-from storage.context import context
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, message
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction

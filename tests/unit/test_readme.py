@@ -15,11 +15,12 @@ from pydantic.fields import FieldInfo
 from agent.delegation.tables.parse import parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
+from agent.settings import ModelConfig
 from gateway.__main__ import parser
 from gateway.cli import main
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
-from gateway.config import Config, ModelConfig, load
+from gateway.config import Config, load
 from gateway.inbound.router import STRANGER
 from gateway.outbound import buttons
 from gateway.questions.service import DENIED, UNKNOWN

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from agent.delegation.core.report import as_text
 from agent.models.base import RETRIED, Model, ModelError, ModelSpec, Purpose, Reply, Request
 from agent.text.fencing import UNTRUSTED, fence
 from agent.text.sizing import BYTES_PER_TOKEN, pieces, size
 from agent.text.templates import cut
-from agent.text.untrusted import Pairs, plain, quote
+from agent.text.untrusted import Pairs, as_text, plain, quote
 from agent.tools.base import function_schema
 from storage.records.entries import Json, Usage, message
 

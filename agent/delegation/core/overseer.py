@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.delegation.core.report import Fault, as_text, plain_arguments
+from agent.delegation.core.report import Fault, plain_arguments
 from agent.delegation.tables.parse import fold
-from agent.text.untrusted import unquoted
+from agent.text.untrusted import as_text, unquoted
 from storage.records.entries import Json
 
 __all__ = [

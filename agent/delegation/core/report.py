@@ -4,7 +4,6 @@ Cheap models get types wrong often and meanings seldom, so parse_report takes wh
 understood. What cannot be matched comes out with a reason that the worker can be corrected with.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from agent.delegation.tables.parse import (
     position,
 )
 from agent.text.templates import cut, cut_head
-from agent.text.untrusted import PlainError, kind_of, plain, quote, unquoted
+from agent.text.untrusted import PlainError, as_text, kind_of, plain, quote, unquoted
 from storage.records.entries import Json
 
 EVIDENCE_LIMIT = 8_000
@@ -142,17 +141,6 @@ def plain_arguments(arguments: object) -> dict[str, Any] | Fault:
     except PlainError as error:
         return Fault(f"the arguments cannot be read: {error}")
     return given
-
-
-def as_text(value: Any) -> str:
-    """A plain value as text: what is empty becomes "", objects and lists become JSON."""
-    if value is None or value == {} or value == []:
-        return ""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _confidence(value: Any, warnings: list[str]) -> float | None:

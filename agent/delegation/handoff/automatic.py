@@ -4,12 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.delegation.handoff.model import HandedCommand, HandedFile, Handoff, Probe, normalized
+from agent.delegation.handoff.model import HandedCommand, HandedFile, Handoff, Probe
 from agent.delegation.handoff.render import TERMINAL
 from agent.errors import ToolError
 from agent.runtime.next_step import calls_of
 from agent.text.templates import cut, cut_head
 from agent.tools.base import parse_arguments
+from agent.tools.workspace import normalized
 from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 5

@@ -13,11 +13,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from agent.delegation.core.report import as_text
 from agent.text.sizing import size
-from agent.text.untrusted import quote, unquoted
+from agent.text.untrusted import as_text, quote, unquoted
 from agent.tools.base import validate
-from agent.tools.workspace import FileState, Workspace, WorkspaceError, file_path
+from agent.tools.workspace import FileState, Workspace, WorkspaceError, normalized
 
 MAX_FILES = 200
 """Files of a handoff that are read; what is over is said."""
@@ -218,14 +217,6 @@ def parse_handoff(value: object) -> Handoff | None:
     """
     given = validate(_Argument, {"handoff": value}).handoff
     return None if given is None else given.handoff()
-
-
-def normalized(path: str) -> str:
-    """A path in the form in which the workspace compares it; as it is where it can be none."""
-    try:
-        return file_path(path)
-    except WorkspaceError:
-        return path
 
 
 Read = Callable[[str], tuple[str, FileState] | str]

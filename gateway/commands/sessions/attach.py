@@ -11,7 +11,7 @@ from functools import partial
 
 from adapters.base import CommandSpec
 from gateway.access.visibility import sees
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import arrive, confirm, leave
 from gateway.views.sessions import quoted_name
 from storage.records.entries import Json
@@ -36,13 +36,13 @@ _WRONG = (
 _TOO_MANY = "Too many wrong codes. Wait for 10 minutes, then ask for a new one with /attach."
 
 
-async def _attach(desk: Desk, asked: Asked) -> Work:
+async def _attach(desk: CommandContext, asked: CommandCall) -> Work:
     if not asked.argument:
         return partial(_give, desk, asked)
     return await _redeem(desk, asked, _hashed(asked.argument), into_group=False)
 
 
-def _give(desk: Desk, asked: Asked, tx: Transaction) -> None:
+def _give(desk: CommandContext, asked: CommandCall, tx: Transaction) -> None:
     """Tell a new code for the conversation's session; one that the person had for it before is not
     valid any more."""
     session = asked.session
@@ -70,7 +70,9 @@ def _give(desk: Desk, asked: Asked, tx: Transaction) -> None:
     )
 
 
-async def _redeem(desk: Desk, asked: Asked, hashed: str, *, into_group: bool) -> Work:
+async def _redeem(
+    desk: CommandContext, asked: CommandCall, hashed: str, *, into_group: bool
+) -> Work:
     """Go on with the session of a code, if it is valid. `into_group`: that was agreed to."""
 
     def valid(tx: Transaction) -> int | None:
@@ -89,7 +91,7 @@ async def _redeem(desk: Desk, asked: Asked, hashed: str, *, into_group: bool) ->
     return partial(_use, desk, asked, hashed)
 
 
-def _use(desk: Desk, asked: Asked, hashed: str, tx: Transaction) -> None:
+def _use(desk: CommandContext, asked: CommandCall, hashed: str, tx: Transaction) -> None:
     session = _session_of(tx, hashed)
     if session is None:  # somebody was faster
         return _refuse(desk, asked, tx)
@@ -101,7 +103,7 @@ def _use(desk: Desk, asked: Asked, hashed: str, tx: Transaction) -> None:
     arrive(tx, desk, asked, session)
 
 
-async def _take(desk: Desk, asked: Asked) -> Work:
+async def _take(desk: CommandContext, asked: CommandCall) -> Work:
     """The answer to the question whether the session of a code is to be taken into this group."""
     subject = asked.subject
     if "code" not in subject:
@@ -113,7 +115,7 @@ async def _take(desk: Desk, asked: Asked) -> Work:
     return await _redeem(desk, asked, hashed, into_group=True)
 
 
-def _refuse(desk: Desk, asked: Asked, tx: Transaction) -> None:
+def _refuse(desk: CommandContext, asked: CommandCall, tx: Transaction) -> None:
     tx.directory.audit("attach refused", asked.who, {"address": asked.address})
     if _is_barred(tx, asked.who):
         return desk.say(tx, asked, _TOO_MANY)

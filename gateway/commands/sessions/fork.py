@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.buttons import to_rephrase
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import arrive, leave
-from gateway.views.entries import PERSONS, find_label, label_name, to_rephrase, unquoted
+from gateway.views.entries import PERSONS, find_label, label_name, unquoted
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of
 from storage.records.entries import Entry, SessionDraft, SessionKind
 from storage.store import Transaction
@@ -34,7 +35,7 @@ class _Place:
     title: str
 
 
-async def _fork(desk: Desk, asked: Asked) -> Work:
+async def _fork(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -54,7 +55,9 @@ async def _fork(desk: Desk, asked: Asked) -> Work:
     return work
 
 
-def _carry_out(tx: Transaction, desk: Desk, asked: Asked, session: int, fork: _Fork) -> None:
+def _carry_out(
+    tx: Transaction, desk: CommandContext, asked: CommandCall, session: int, fork: _Fork
+) -> None:
     end = fork.end
     draft = SessionDraft(SessionKind.CHAT, "", parent_session=session, parent_entry=end.id)
     made = tx.tree.create(draft).id

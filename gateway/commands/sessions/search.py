@@ -4,16 +4,17 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from adapters.base import CommandSpec
+from agent.text.formats import age
 from agent.text.markdown import escape
 from gateway.access.visibility import viewers
-from gateway.commands.context import Asked, Command, Desk, Work, answer
+from gateway.commands.buttons import button
+from gateway.commands.context import Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import Target
-from gateway.follower import AT_ONCE
-from gateway.outbound.buttons import Item
-from gateway.views.delegations import age
-from gateway.views.entries import button, one_line
+from gateway.outbound.buttons import MenuItem
+from gateway.views.entries import one_line
 from gateway.views.sessions import name_of
 from storage.records.entries import Entry, Overview, Stretch
+from storage.search.indexer import AT_ONCE
 from storage.search.query import excerpt, parse, text_of
 from storage.store import Transaction
 from storage.tree.paths import fork_point, is_on
@@ -46,7 +47,7 @@ class _Page:
     """Not all that was found was looked at."""
 
 
-async def _search(desk: Desk, asked: Asked) -> Work:
+async def _search(desk: CommandContext, asked: CommandCall) -> Work:
     words = asked.argument[:_LONGEST_QUERY]
     if parse(words) is None:
         usage = "`/search WORDS` looks through all your conversations, in every branch."
@@ -63,8 +64,8 @@ async def _search(desk: Desk, asked: Asked) -> Work:
 
 
 def _tell(
-    desk: Desk,
-    asked: Asked,
+    desk: CommandContext,
+    asked: CommandCall,
     words: str,
     bounds: list[int],
     page: _Page,
@@ -93,7 +94,7 @@ def _text(hit: _Hit, words: str, now: float) -> str:
     return f"**#{entry.number}** · {age(now - entry.time)} ago · {title}\n{found}"
 
 
-def _jump(asked: Asked, hit: _Hit, now: float) -> Item:
+def _jump(asked: CommandCall, hit: _Hit, now: float) -> MenuItem:
     number = hit.entry.number
     if hit.home.session == asked.session:
         return button(asked, f"#{number}", f"goto #{number}")
@@ -103,23 +104,23 @@ def _jump(asked: Asked, hit: _Hit, now: float) -> Item:
         f"#{number} · {name_of(hit.home)} · conversation {session} · "
         f"{age(now - hit.entry.time)} ago"
     )
-    return Item(label, Target(session, number).command, whole=whole)
+    return MenuItem(label, Target(session, number).command, whole=whole)
 
 
-def _turning(words: str, bounds: list[int], last: int | None) -> list[Item]:
+def _turning(words: str, bounds: list[int], last: int | None) -> list[MenuItem]:
     """◀ ▶. `bounds`: below which entry each page but the first began; `last`: the last entry of
     this one, where more follow."""
     command = f"search {words}"
     items = []
     if bounds:
-        items.append(Item("◀", command, subject={"bounds": bounds[:-1]}))
+        items.append(MenuItem("◀", command, subject={"bounds": bounds[:-1]}))
     if last is not None:
         further = {"bounds": [*bounds, last]}
-        items.append(Item("▶", command, beside=bool(items), subject=further))
+        items.append(MenuItem("▶", command, beside=bool(items), subject=further))
     return items
 
 
-def _page(tx: Transaction, asked: Asked, words: str, bounds: list[int]) -> _Page:
+def _page(tx: Transaction, asked: CommandCall, words: str, bounds: list[int]) -> _Page:
     """What may be seen of what is found, newest first."""
     scope = _Scope.of(tx, asked)
     before = bounds[-1] if bounds else None
@@ -152,7 +153,7 @@ class _Scope:
     conversation's own session before all others."""
 
     @classmethod
-    def of(cls, tx: Transaction, asked: Asked) -> "_Scope":
+    def of(cls, tx: Transaction, asked: CommandCall) -> "_Scope":
         members = viewers(asked.message)
         forks = tx.directory.foreign_forks(members)
         here = [asked.session] if asked.session is not None else []

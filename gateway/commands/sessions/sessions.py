@@ -3,12 +3,12 @@
 from functools import partial
 
 from adapters.base import CommandSpec
+from agent.text.formats import age
 from agent.text.markdown import escape
 from gateway.access.visibility import viewers
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import leave
-from gateway.outbound.buttons import Item
-from gateway.views.delegations import age
+from gateway.outbound.buttons import MenuItem
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from storage.records.entries import Overview, SessionDraft, SessionKind
 from storage.store import Transaction
@@ -20,7 +20,7 @@ _LABEL = 50
 _MOST_DIGITS = 4
 
 
-async def _sessions(desk: Desk, asked: Asked) -> Work:
+async def _sessions(desk: CommandContext, asked: CommandCall) -> Work:
     digits = asked.argument or "1"
     page = int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
     if page < 1:
@@ -31,7 +31,7 @@ async def _sessions(desk: Desk, asked: Asked) -> Work:
     more, found = found[ON_A_PAGE:], found[:ON_A_PAGE]
     lines = [_line(overview, asked.session, now) for overview in found]
     items = [
-        Item(
+        MenuItem(
             _label(overview, asked.session),
             f"open #{overview.session}",
             whole=_whole(overview, asked.session, now),
@@ -43,7 +43,7 @@ async def _sessions(desk: Desk, asked: Asked) -> Work:
     return lambda tx: desk.say(tx, asked, text, items, by=asked.who)
 
 
-def _page(tx: Transaction, asked: Asked, page: int) -> list[Overview]:
+def _page(tx: Transaction, asked: CommandCall, page: int) -> list[Overview]:
     """One more than a page, where there is a next one."""
     found = tx.directory.recent(
         viewers(asked.message), limit=ON_A_PAGE + 1, skip=(page - 1) * ON_A_PAGE
@@ -51,7 +51,7 @@ def _page(tx: Transaction, asked: Asked, page: int) -> list[Overview]:
     return [tx.directory.overview(session) for session in found]
 
 
-def _heading(asked: Asked, page: int) -> str:
+def _heading(asked: CommandCall, page: int) -> str:
     whose = "Your conversations" if asked.message.private else "The conversations of this chat"
     return f"**{whose}**" if page == 1 else f"**{whose}**, page {page}"
 
@@ -73,23 +73,23 @@ def _whole(overview: Overview, current: int | None, now: float) -> str:
     return f"{here}{name} · conversation {overview.session} · {facts}"
 
 
-def _turning(page: int, *, more: bool) -> list[Item]:
+def _turning(page: int, *, more: bool) -> list[MenuItem]:
     """The buttons that turn pages."""
-    back = [Item("◀", f"sessions {page - 1}")] if page > 1 else []
-    return [*back, *([Item("▶", f"sessions {page + 1}", beside=bool(back))] if more else [])]
+    back = [MenuItem("◀", f"sessions {page - 1}")] if page > 1 else []
+    return [*back, *([MenuItem("▶", f"sessions {page + 1}", beside=bool(back))] if more else [])]
 
 
-async def _name(desk: Desk, asked: Asked) -> Work:
+async def _name(desk: CommandContext, asked: CommandCall) -> Work:
     title = cleaned(asked.argument)
     return partial(_rename if title else _tell_name, desk, asked, title)
 
 
-def _rename(desk: Desk, asked: Asked, title: str, tx: Transaction) -> None:
+def _rename(desk: CommandContext, asked: CommandCall, title: str, tx: Transaction) -> None:
     tx.tree.rename(desk.session(tx, asked), title)
     desk.say(tx, asked, f"This conversation is called “{escape(title)}” now.")
 
 
-def _tell_name(desk: Desk, asked: Asked, _: str, tx: Transaction) -> None:
+def _tell_name(desk: CommandContext, asked: CommandCall, _: str, tx: Transaction) -> None:
     if asked.session is None:
         return desk.say(tx, asked, NOTHING_YET)
     overview = tx.directory.overview(asked.session)
@@ -98,7 +98,7 @@ def _tell_name(desk: Desk, asked: Asked, _: str, tx: Transaction) -> None:
     desk.say(tx, asked, f"This conversation is {called}. {how}")
 
 
-async def _new(desk: Desk, asked: Asked) -> Work:
+async def _new(desk: CommandContext, asked: CommandCall) -> Work:
     await leave(desk, asked)
     title = cleaned(asked.argument)
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from gateway.access.visibility import sees, takes_part
-from gateway.commands.context import NOT_YOURS, Asked, Command, Desk, Work, answer
+from gateway.commands.buttons import button
+from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.branch_summary import move
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
-from gateway.views.entries import button, is_unanswered
+from gateway.views.entries import is_unanswered
 from gateway.views.sessions import last_words, name_of, quoted_name, size_of
 from storage.records.entries import Entry, Json
 from storage.store import Transaction
@@ -37,13 +38,15 @@ class Target:
         return f"{OPEN} #{self.session}{at}"
 
 
-async def leave(desk: Desk, asked: Asked) -> None:
+async def leave(desk: CommandContext, asked: CommandCall) -> None:
     """End what is being answered in this conversation: it goes on with another session."""
     if asked.session is not None:
         await desk.turns.leave(asked.session, asked.address)
 
 
-def arrive(tx: Transaction, desk: Desk, asked: Asked, session: int, said: str = "") -> None:
+def arrive(
+    tx: Transaction, desk: CommandContext, asked: CommandCall, session: int, said: str = ""
+) -> None:
     """Bind the conversation to a session; tell where it is now, and offer the way back."""
     tx.directory.bind(asked.address, session)
     text = where_it_is(tx, asked, session, tx.tree.session(session).leaf, said)
@@ -51,7 +54,7 @@ def arrive(tx: Transaction, desk: Desk, asked: Asked, session: int, said: str = 
 
 
 def where_it_is(
-    tx: Transaction, asked: Asked, session: int, leaf: int | None, said: str = ""
+    tx: Transaction, asked: CommandCall, session: int, leaf: int | None, said: str = ""
 ) -> str:
     """Where a conversation is that has come to a session. `said`: instead of the usual words."""
     overview = tx.directory.overview(session)
@@ -64,7 +67,7 @@ def where_it_is(
     return "\n".join(part for part in parts if part)
 
 
-def _shared(tx: Transaction, asked: Asked, session: int) -> str:
+def _shared(tx: Transaction, asked: CommandCall, session: int) -> str:
     """Says who else can read along."""
     others = [address for address in tx.directory.addresses(session) if address != asked.address]
     if not others:
@@ -73,18 +76,23 @@ def _shared(tx: Transaction, asked: Asked, session: int) -> str:
     return f"{count} in it too, and can read what is said here."
 
 
-def way_back(tx: Transaction, asked: Asked, session: int) -> list[Item]:
+def way_back(tx: Transaction, asked: CommandCall, session: int) -> list[MenuItem]:
     """A button to where the conversation was before, where there is something."""
     if asked.session is None or asked.session == session:
         return []
     before = tx.directory.overview(asked.session)
     if not (before.messages or before.title):
         return []
-    return [Item(f"Back to {name_of(before, _BACK_LABEL)}", Target(asked.session).command)]
+    return [MenuItem(f"Back to {name_of(before, _BACK_LABEL)}", Target(asked.session).command)]
 
 
 def confirm(
-    tx: Transaction, desk: Desk, asked: Asked, session: int, command: str, subject: Json
+    tx: Transaction,
+    desk: CommandContext,
+    asked: CommandCall,
+    session: int,
+    command: str,
+    subject: Json,
 ) -> None:
     """Ask before a session is taken into a group. `command` takes it, by what `subject` says; only
     whom `subject` names as "by" may press."""
@@ -96,13 +104,13 @@ def confirm(
         "continue it."
     )
     items = [
-        Item("Take it here", command, "primary", subject=subject),
-        Item("Cancel", STAY, beside=True),
+        MenuItem("Take it here", command, "primary", subject=subject),
+        MenuItem("Cancel", STAY, beside=True),
     ]
     desk.say(tx, asked, text, items, by=subject["by"])
 
 
-async def _open(desk: Desk, asked: Asked) -> Work:
+async def _open(desk: CommandContext, asked: CommandCall) -> Work:
     found = _TARGET.fullmatch(asked.argument)
     if found is None:
         return answer(desk, asked, "/sessions lists your conversations, to open one.")
@@ -116,7 +124,7 @@ async def _open(desk: Desk, asked: Asked) -> Work:
     return lambda tx: confirm(tx, desk, asked, session, TAKE, subject)
 
 
-async def _take(desk: Desk, asked: Asked) -> Work:
+async def _take(desk: CommandContext, asked: CommandCall) -> Work:
     """The answer to the question whether one's session is to be taken into this group."""
     subject = asked.subject
     if "session" not in subject:
@@ -127,11 +135,11 @@ async def _take(desk: Desk, asked: Asked) -> Work:
     return await _enter(desk, asked, Target(session, subject["number"]))
 
 
-async def _stay(desk: Desk, asked: Asked) -> Work:
+async def _stay(desk: CommandContext, asked: CommandCall) -> Work:
     return answer(desk, asked, "Nothing was changed.")
 
 
-async def _enter(desk: Desk, asked: Asked, target: Target) -> Work:
+async def _enter(desk: CommandContext, asked: CommandCall, target: Target) -> Work:
     """Go on with a session that may be opened here."""
     session, number = target.session, target.number
     if number is not None:
@@ -142,7 +150,7 @@ async def _enter(desk: Desk, asked: Asked, target: Target) -> Work:
     return lambda tx: arrive(tx, desk, asked, session)
 
 
-async def _enter_at(desk: Desk, asked: Asked, session: int, number: int) -> Work:
+async def _enter_at(desk: CommandContext, asked: CommandCall, session: int, number: int) -> Work:
     entry = await desk.store.read(lambda tx: tx.tree.numbered(session, number))
     if entry is None:
         return answer(desk, asked, f"There is no #{number} in that conversation.")
@@ -155,7 +163,12 @@ async def _enter_at(desk: Desk, asked: Asked, session: int, number: int) -> Work
 
 
 def _arrive_at(
-    tx: Transaction, desk: Desk, asked: Asked, session: int, leaf: int | None, entry: Entry
+    tx: Transaction,
+    desk: CommandContext,
+    asked: CommandCall,
+    session: int,
+    leaf: int | None,
+    entry: Entry,
 ) -> None:
     if leaf == entry.id:
         return arrive(tx, desk, asked, session)

@@ -8,7 +8,7 @@ from adapters.base import AdapterError, CommandSpec
 from adapters.events import File
 from adapters.filenames import safe_name
 from agent.text.markdown import bounded, escape
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import leave, way_back
 from gateway.secrets import all_secrets
 from gateway.views.sessions import name_of, quoted_name, size_of
@@ -31,7 +31,7 @@ _NOTE = 200
 _REDACT = ("redact", "--redact")
 
 
-async def _export(desk: Desk, asked: Asked) -> Work:
+async def _export(desk: CommandContext, asked: CommandCall) -> Work:
     session, wish = asked.session, asked.argument.lower().replace("—", "--")
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -67,7 +67,7 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count:,} entries"
 
 
-async def _import(desk: Desk, asked: Asked) -> Work:
+async def _import(desk: CommandContext, asked: CommandCall) -> Work:
     files = asked.message.files
     if len(files) != 1:
         count = "One file at a time." if files else "There is no file with that."
@@ -85,7 +85,7 @@ async def _import(desk: Desk, asked: Asked) -> Work:
     return partial(_plant, desk, asked, imported)
 
 
-async def _read(desk: Desk, asked: Asked, file: File) -> Imported:
+async def _read(desk: CommandContext, asked: CommandCall, file: File) -> Imported:
     """AdapterError where the file cannot be had, InterchangeError where it holds no session."""
     if file.size > LARGEST_IN:
         raise AdapterError(f"it has more than {LARGEST_IN // MEGABYTE} MB")
@@ -96,7 +96,7 @@ async def _read(desk: Desk, asked: Asked, file: File) -> Imported:
     return await asyncio.to_thread(read_session, data, time.time())
 
 
-def _plant(desk: Desk, asked: Asked, imported: Imported, tx: Transaction) -> None:
+def _plant(desk: CommandContext, asked: CommandCall, imported: Imported, tx: Transaction) -> None:
     session = take_in(tx, imported).id
     tx.directory.bind(asked.address, session)
     tx.directory.join(session, asked.who)

@@ -12,14 +12,14 @@ from adapters.base import CommandSpec
 from agent.compaction.cut import has_messages
 from agent.compaction.summary import Summary, branch_summary_draft, summarise_branch
 from agent.models.base import Model, ModelError, Purpose
+from agent.models.metering import MeteredModel
 from agent.text.markdown import escape
-from gateway.booked import Booked
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.buttons import button
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.compact import end
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
 from gateway.turns.turn import Turn
-from gateway.views.entries import button
 from storage.errors import LeafMoved
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import Arrival
@@ -39,13 +39,13 @@ LEAVING = frozenset({"branch", "goto", "tip"})
 
 def move(
     tx: Transaction,
-    desk: Desk,
-    asked: Asked,
+    desk: CommandContext,
+    asked: CommandCall,
     to: int | None,
     *,
     why: str,
     text: str,
-    items: Sequence[Item] = (),
+    items: Sequence[MenuItem] = (),
 ) -> None:
     """Move the leaf of the session for a command, and answer with a text and buttons; what is left
     is summarised as configured. LeafMoved where somebody was faster."""
@@ -84,13 +84,13 @@ def _is_worth_it(entries: Sequence[Entry]) -> bool:
 
 def _leave(
     tx: Transaction,
-    desk: Desk,
-    asked: Asked,
+    desk: CommandContext,
+    asked: CommandCall,
     to: int | None,
     *,
     why: str,
     text: str,
-    items: Sequence[Item],
+    items: Sequence[MenuItem],
 ) -> None:
     """Have the summary written in the session's lane; the move comes after it."""
     payload = {
@@ -106,7 +106,7 @@ def _leave(
     desk.say(tx, asked, "Summarising the branch you leave…")
 
 
-async def _summary(desk: Desk, asked: Asked) -> Work:
+async def _summary(desk: CommandContext, asked: CommandCall) -> Work:
     """/summary: of the branch that was left last, or that a button names."""
     session = asked.session
     if session is None:
@@ -134,7 +134,7 @@ def _left_last(tx: Transaction, session: int) -> int | None:
 class Leaving:
     """The jobs in the session's lane."""
 
-    desk: Desk
+    desk: CommandContext
     model: Model
 
     async def summarise(self, turn: Turn) -> None:
@@ -166,7 +166,7 @@ class Leaving:
             tx.tree.move_leaf(session, to, after=left, by=turn.person, why=payload["why"])
             draft = branch_summary_draft(summary, left)
             tx.tree.append(session, draft, after=to, epoch=turn.journal.epoch)
-            items = [Item(**item) for item in payload["items"]]
+            items = [MenuItem(**item) for item in payload["items"]]
             end(self.desk, tx, turn, payload["answer"], items)
 
         try:
@@ -182,7 +182,7 @@ class Leaving:
             return None
         purpose = Purpose(turn.address, turn.person)
         spec = self.desk.models.tier("parent")
-        booked = Booked(self.model, self.desk.store, turn.journal.session)
+        booked = MeteredModel(self.model, self.desk.store, turn.journal.session)
         try:
             return await summarise_branch(booked, spec, entries, words=words, purpose=purpose)
         except ModelError as error:

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from adapters.base import CommandSpec
-from gateway.branches import children, inherited_strands, said_strands
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
-from gateway.outbound.buttons import Item
-from gateway.views.delegations import age
-from gateway.views.entries import SAID, button, first_words, mark, number_of, spot, turning
-from storage.outline import Fork, Sizes, forks
+from agent.text.formats import age
+from gateway.commands.buttons import button, turning
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
+from gateway.views.entries import first_words, mark, number_of, spot
+from gateway.views.outline import Fork, Sizes, forks
 from storage.records.entries import Entry, Strand, Stretch
 from storage.store import Transaction
+from storage.tree.branches import SAID, children, inherited_strands, said_strands
 from storage.tree.paths import is_on
 
 PER_PAGE = 8
@@ -39,7 +40,7 @@ class _Session:
     route: tuple[Stretch, ...]
 
 
-async def _branches(desk: Desk, asked: Asked) -> Work:
+async def _branches(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     page = number_of(asked.argument or "1")
     if session is None:
@@ -51,8 +52,8 @@ async def _branches(desk: Desk, asked: Asked) -> Work:
 
 
 def branch_list(
-    tx: Transaction, asked: Asked, session: int, page: int
-) -> tuple[str, tuple[Item, ...]]:
+    tx: Transaction, asked: CommandCall, session: int, page: int
+) -> tuple[str, tuple[MenuItem, ...]]:
     """The branches of a session, those of the newest branch point first; pages count from 1."""
     strands = [*inherited_strands(tx, session), *said_strands(tx, session)]
     found = forks(strands)
@@ -70,7 +71,7 @@ def branch_list(
     )
     many = "1 branch point" if len(found) == 1 else f"{len(found)} branch points"
     lines = [many if pages == 1 else f"{many} · page {page} of {pages}"]
-    items: list[Item] = []
+    items: list[MenuItem] = []
     for head, rows in _by_fork(tx, known, shown):
         lines.append(head)
         for row, entry, here in rows:

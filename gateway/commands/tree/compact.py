@@ -5,12 +5,12 @@ from dataclasses import asdict
 
 from adapters.base import CommandSpec
 from agent.compaction.cut import context_tokens
+from agent.compaction.service import Compacting
 from agent.models.base import ModelError, Purpose
 from agent.off_loop import off_loop
 from agent.text.markdown import escape
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
-from gateway.compacting import Compacting
-from gateway.outbound.buttons import Item
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.turn import Turn
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import Arrival
@@ -20,7 +20,7 @@ COMPACT = "compact"
 """The command, and the kind of the inbox row that it becomes."""
 
 
-async def _compact(desk: Desk, asked: Asked) -> Work:
+async def _compact(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -39,7 +39,7 @@ async def _compact(desk: Desk, asked: Asked) -> Work:
     return work
 
 
-async def compact_job(desk: Desk, compacting: Compacting, turn: Turn) -> None:
+async def compact_job(desk: CommandContext, compacting: Compacting, turn: Turn) -> None:
     """What /compact began, in the session's lane."""
     purpose = Purpose(turn.address, turn.person)
     spec = desk.models.tier("parent")
@@ -69,7 +69,9 @@ async def compact_job(desk: Desk, compacting: Compacting, turn: Turn) -> None:
         await desk.store.run(lambda tx: end(desk, tx, turn, text))
 
 
-def end(desk: Desk, tx: Transaction, turn: Turn, text: str, items: Sequence[Item] = ()) -> None:
+def end(
+    desk: CommandContext, tx: Transaction, turn: Turn, text: str, items: Sequence[MenuItem] = ()
+) -> None:
     """Tell how a job ended, and finish it."""
     parcels = desk.composer.post(turn.address, text, reply_to=turn.reply_to)
     desk.menus.send(tx, parcels, items, private=turn.private)

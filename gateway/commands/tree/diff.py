@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from adapters.base import CommandSpec
 from agent.compaction.files import FileList
 from agent.text.markdown import bounded, escape, literal
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
-from gateway.outbound.buttons import Item
-from gateway.views.entries import button, find_entry, mark, one_line, spot, words
+from gateway.commands.buttons import button
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
+from gateway.views.entries import find_entry, mark, one_line, spot, words
 from storage.records.entries import Entry
 from storage.store import Transaction
 from storage.tree.paths import TALK, common, sort_of
@@ -38,7 +39,7 @@ class _Side:
         return [entry for entry in self.entries if sort_of(entry.kind, entry.body) in TALK]
 
 
-async def _diff(desk: Desk, asked: Asked) -> Work:
+async def _diff(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -46,7 +47,7 @@ async def _diff(desk: Desk, asked: Asked) -> Work:
     return answer(desk, asked, text, items)
 
 
-def compared(tx: Transaction, asked: Asked, session: int) -> tuple[str, list[Item]]:
+def compared(tx: Transaction, asked: CommandCall, session: int) -> tuple[str, list[MenuItem]]:
     """The answer to /diff in a session."""
     if not asked.argument:
         return USAGE, []

@@ -15,16 +15,16 @@ from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
 from agent.together import together
-from gateway.commands.context import NOT_YOURS, Asked, Command, Desk, Work, answer
+from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.retry import answerable, begin, refusal
 from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.runner import Turns
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
 from storage.errors import EpochLost
 from storage.records.entries import Draft, Entry, Kind, record
-from storage.records.inbox_outbox import Parcel
+from storage.records.inbox_outbox import OutboxDraft
 from storage.records.ledger import LedgerLine
 from storage.store import Transaction
 
@@ -43,7 +43,7 @@ ERROR_SHOWN = 300
 NAME_SHOWN = 40
 
 
-async def _fan(desk: Desk, given: Asked) -> Work:
+async def _fan(desk: CommandContext, given: CommandCall) -> Work:
     count, *models = given.argument.split() or [""]
     if count not in COUNTS or len(models) > int(count):
         return answer(desk, given, HOW)
@@ -64,7 +64,7 @@ async def _fan(desk: Desk, given: Asked) -> Work:
     return work
 
 
-async def _pick(desk: Desk, given: Asked) -> Work:
+async def _pick(desk: CommandContext, given: CommandCall) -> Work:
     """Go on with one of the answers."""
     if "entry" not in given.subject:
         return answer(desk, given, ONLY_BY_BUTTON)
@@ -178,7 +178,7 @@ class Fan:
         self.turns.menus.send(tx, parcels, shown, private=turn.private)
         tx.inbox.finish(turn.row_ids)
 
-    def _compose(self, turn: Turn, outcome: _Outcome) -> list[Parcel]:
+    def _compose(self, turn: Turn, outcome: _Outcome) -> list[OutboxDraft]:
         entry, heading = outcome.answer, f"**{outcome.arm.heading}**"
         if entry is None:
             error = escape(bounded(outcome.error, ERROR_SHOWN))
@@ -229,12 +229,12 @@ def _closing(answered: list[_Outcome]) -> str:
     return f"The conversation goes on with {heading}. Choose another, or just go on."
 
 
-def _pick_item(session: int, outcome: _Outcome) -> Item:
+def _pick_item(session: int, outcome: _Outcome) -> MenuItem:
     entry, arm = outcome.answer, outcome.arm
     assert entry is not None
     subject = {"session": session, "entry": entry.id, "heading": arm.heading}
     label = f"Go on with {arm.number}"
-    return Item(label, f"{PICK} #{entry.number}", beside=True, subject=subject)
+    return MenuItem(label, f"{PICK} #{entry.number}", beside=True, subject=subject)
 
 
 FANNING = (

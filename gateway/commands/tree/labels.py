@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
-from gateway.outbound.buttons import Item
+from gateway.commands.buttons import button, turning
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
 from gateway.views.entries import (
-    button,
     find_label,
     label_name,
     last_of,
     number_of,
     one_line,
     spot,
-    turning,
     unquoted,
 )
 from storage.records.entries import Draft, Entry, Kind
@@ -43,7 +42,7 @@ class _Naming:
     """None: the last message."""
 
 
-async def _label(desk: Desk, asked: Asked) -> Work:
+async def _label(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -58,7 +57,7 @@ async def _label(desk: Desk, asked: Asked) -> Work:
     return work
 
 
-async def _labels(desk: Desk, asked: Asked) -> Work:
+async def _labels(desk: CommandContext, asked: CommandCall) -> Work:
     """A page of the list."""
     session, page = asked.session, number_of(asked.argument) or 1
     if session is None:
@@ -67,8 +66,8 @@ async def _labels(desk: Desk, asked: Asked) -> Work:
 
 
 def label_list(
-    tx: Transaction, asked: Asked, session: int, page: int
-) -> tuple[str, tuple[Item, ...]]:
+    tx: Transaction, asked: CommandCall, session: int, page: int
+) -> tuple[str, tuple[MenuItem, ...]]:
     """Labels, newest first, with a button to go to each; pages count from 1."""
     labels = tx.tree.labels(session)[::-1]
     if not labels:
@@ -88,7 +87,7 @@ def label_list(
     return "\n".join([head, *lines]), (*items, *turning(asked, "labels", page, pages))
 
 
-def _remove(tx: Transaction, asked: Asked, session: int, name: str) -> str:
+def _remove(tx: Transaction, asked: CommandCall, session: int, name: str) -> str:
     labels = tx.tree.labels(session)
     label = find_label(labels, name) or find_label(labels, unquoted(name.strip()))
     if label is None:
@@ -98,7 +97,7 @@ def _remove(tx: Transaction, asked: Asked, session: int, name: str) -> str:
     return f"Removed: #{number} is not called {_shown(label.name)} any more."
 
 
-def _give(tx: Transaction, asked: Asked, session: int) -> str:
+def _give(tx: Transaction, asked: CommandCall, session: int) -> str:
     if _CONTROL.search(asked.argument):
         return "A label is one line, without control characters."
     naming = _read(tx, session, asked.argument)

@@ -8,24 +8,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
-from gateway.branches import children
-from gateway.commands.context import NOT_YOURS, NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.buttons import button, to_rephrase
+from gateway.commands.context import (
+    NOT_YOURS,
+    NOTHING_YET,
+    Command,
+    CommandCall,
+    CommandContext,
+    Work,
+    answer,
+)
 from gateway.commands.tree.branch_summary import move
 from gateway.commands.tree.siblings import is_on_path
-from gateway.outbound.buttons import Item
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
-from gateway.views.entries import (
-    SAID,
-    button,
-    is_unanswered,
-    last_of,
-    mark,
-    spot,
-    to_rephrase,
-    where,
-)
+from gateway.views.entries import is_unanswered, last_of, mark, spot, where
 from storage.records.entries import Entry
 from storage.store import Transaction
+from storage.tree.branches import SAID, children
 from storage.tree.paths import fork_point
 
 
@@ -44,10 +44,10 @@ class Stay:
     """Nothing is moved; this is the answer."""
 
     text: str
-    items: tuple[Item, ...] = ()
+    items: tuple[MenuItem, ...] = ()
 
 
-Plan = Callable[[Transaction, Asked, int], Move | Stay]
+Plan = Callable[[Transaction, CommandCall, int], Move | Stay]
 """What a command with `asked.leaf` comes to in a session."""
 
 
@@ -55,7 +55,7 @@ def moving(spec: CommandSpec, plan: Plan, *, hidden: bool = False, summed: bool 
     """A command that moves the leaf as planned. `summed`: what is left is summarised as
     configured."""
 
-    async def run(desk: Desk, asked: Asked) -> Work:
+    async def run(desk: CommandContext, asked: CommandCall) -> Work:
         session = asked.session
         if session is None:
             return answer(desk, asked, NOTHING_YET)
@@ -83,7 +83,7 @@ def moving(spec: CommandSpec, plan: Plan, *, hidden: bool = False, summed: bool 
     return Command(spec, run, moves=True, hidden=hidden)
 
 
-def _planned(tx: Transaction, asked: Asked, session: int, plan: Plan) -> Move | Stay:
+def _planned(tx: Transaction, asked: CommandCall, session: int, plan: Plan) -> Move | Stay:
     if asked.leaf is None and not _has_entries(tx, session):
         return Stay(NOTHING_YET)
     planned = plan(tx, asked, session)
@@ -98,7 +98,13 @@ def _has_entries(tx: Transaction, session: int) -> bool:
 
 
 def _carry_out(
-    tx: Transaction, desk: Desk, asked: Asked, session: int, planned: Move, *, summed: bool
+    tx: Transaction,
+    desk: CommandContext,
+    asked: CommandCall,
+    session: int,
+    planned: Move,
+    *,
+    summed: bool,
 ) -> None:
     text = _told(tx, asked, planned)
     items = [button(asked, "↩ Back", "back", leaf=asked.leaf)]
@@ -122,7 +128,7 @@ def _answer_to(tx: Transaction, session: int | None, said: int | None) -> Entry 
     return max(answers, key=lambda one: one.id, default=None)
 
 
-def _told(tx: Transaction, asked: Asked, planned: Move) -> str:
+def _told(tx: Transaction, asked: CommandCall, planned: Move) -> str:
     """Where one is now, what was left, and what there was to say."""
     lines = [planned.note, where(tx, planned.to)]
     if is_unanswered(tx, planned.to):

@@ -2,13 +2,13 @@
 
 from adapters.base import CommandSpec
 from agent.text.markdown import bounded, escape
-from gateway.commands.context import Asked
+from gateway.commands.buttons import button
+from gateway.commands.context import CommandCall
 from gateway.commands.tree.labels import label_list
 from gateway.commands.tree.leaf_moves import Move, Stay, moving
 from gateway.commands.tree.siblings import end_below, is_said
 from gateway.views.entries import (
     PERSONS,
-    button,
     find_entry,
     first_words,
     last_of,
@@ -27,7 +27,7 @@ MOVES_READ = 1_000
 """How far back /redo looks."""
 
 
-def _branch(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _branch(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     if not asked.argument:
         return _offer(tx, asked)
     number = number_of(asked.argument)
@@ -44,7 +44,7 @@ def _branch(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
     return Move(entry.id, "branch")
 
 
-def _offer(tx: Transaction, asked: Asked) -> Stay:
+def _offer(tx: Transaction, asked: CommandCall) -> Stay:
     """The last messages of the path, to go back to."""
     messages = last_of(tx, asked.leaf, TALK, OFFERED)
     if not messages:
@@ -61,7 +61,7 @@ def _label(entry: Entry) -> str:
     return f"#{entry.number} {mark(entry)} {first_words(entry, 40)}"
 
 
-def _goto(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _goto(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     if not asked.argument:
         return Stay(*label_list(tx, asked, session, 1))
     entry = find_entry(tx, session, asked.argument)
@@ -74,7 +74,7 @@ def _goto(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
     return Stay(f"Nothing here is called {name}. /label lists the names, /tree shows the numbers.")
 
 
-def _tip(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _tip(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     """To the newest end of the branch that an entry begins."""
     number = number_of(asked.argument)
     entry = tx.tree.numbered(session, number) if number is not None else None
@@ -83,14 +83,14 @@ def _tip(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
     return Move(end_below(tx, session, entry), "tip")
 
 
-def _back(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _back(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     """To where the leaf was when the button was made."""
     if "leaf" not in asked.subject:
         return Stay("That button is where one goes back from; /goto goes anywhere.")
     return Move(asked.subject["leaf"], "goto")
 
 
-def _undo(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _undo(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     count = number_of(asked.argument or "1") if not asked.argument.startswith("#") else None
     if not count:
         return Stay("/undo takes how many of your messages to take back: `/undo`, or `/undo 3`.")
@@ -104,7 +104,7 @@ def _undo(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
     return Move(messages[0].parent, "undo", note, rephrase=messages[0])
 
 
-def _redo(tx: Transaction, asked: Asked, session: int) -> Move | Stay:
+def _redo(tx: Transaction, asked: CommandCall, session: int) -> Move | Stay:
     undone = _last_undo(tx.tree.leaf_moves(session, MOVES_READ))
     if undone is None:
         return Stay("There is nothing to redo.")

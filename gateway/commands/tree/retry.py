@@ -4,7 +4,15 @@ from dataclasses import asdict
 
 from adapters.base import CommandSpec
 from agent.text.markdown import bounded, escape
-from gateway.commands.context import NOT_YOURS, NOTHING_YET, Asked, Command, Desk, Work, answer
+from gateway.commands.context import (
+    NOT_YOURS,
+    NOTHING_YET,
+    Command,
+    CommandCall,
+    CommandContext,
+    Work,
+    answer,
+)
 from gateway.commands.tree.siblings import move_to, stilled
 from gateway.turns.limits import no_room_below
 from gateway.views.entries import PERSONS, last_of
@@ -20,7 +28,7 @@ SHOWN = 60
 """Characters of a name that is not known."""
 
 
-async def _retry(desk: Desk, given: Asked) -> Work:
+async def _retry(desk: CommandContext, given: CommandCall) -> Work:
     model = given.argument
     if (why := refusal(desk, given, [model] if model else [])) is not None:
         return answer(desk, given, why)
@@ -40,7 +48,7 @@ async def _retry(desk: Desk, given: Asked) -> Work:
     return work
 
 
-def answerable(tx: Transaction, desk: Desk, asked: Asked) -> Entry | None:
+def answerable(tx: Transaction, desk: CommandContext, asked: CommandCall) -> Entry | None:
     """The last message of the path; None where it cannot be answered again, which is said."""
     session = asked.session
     assert session is not None
@@ -52,7 +60,7 @@ def answerable(tx: Transaction, desk: Desk, asked: Asked) -> Entry | None:
     return said[0]
 
 
-def begin(tx: Transaction, asked: Asked, kind: str, said: int, more: Json) -> None:
+def begin(tx: Transaction, asked: CommandCall, kind: str, said: int, more: Json) -> None:
     """Have a message (its entry) answered again in the session's lane, by a row of a kind."""
     typed = asked.message.message_id if asked.pressed is None else ""
     payload = {**asdict(asked.message), "message_id": typed, "reply_to": "", **more}
@@ -62,7 +70,7 @@ def begin(tx: Transaction, asked: Asked, kind: str, said: int, more: Json) -> No
         tx.inbox.link(row.id, said)
 
 
-def refusal(desk: Desk, asked: Asked, models: list[str]) -> str | None:
+def refusal(desk: CommandContext, asked: CommandCall, models: list[str]) -> str | None:
     """Why these models are not asked, for people; None where they are."""
     if asked.session is None:
         return NOTHING_YET

@@ -10,16 +10,16 @@ from dataclasses import replace
 from itertools import chain
 
 from adapters.base import CommandSpec
-from gateway.branches import children, inherited_strands
-from gateway.commands.context import NOT_YOURS, Asked, Command, Desk, Work, answer
-from gateway.outbound.buttons import Item
+from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
 from gateway.turns.turn import Turn
 from gateway.views.entries import find_entry, last_of, words
-from storage.outline import spoken
+from gateway.views.outline import spoken
 from storage.records.entries import Entry, Json, Kind
 from storage.records.inbox_outbox import Arrival
 from storage.store import Transaction
+from storage.tree.branches import children, inherited_strands
 from storage.tree.paths import is_on, newest_tip
 
 SIBLING = "sibling"
@@ -33,12 +33,12 @@ NOT_THERE = "There is no such entry here. /tree shows what there is."
 ONLY_BY_BUTTON = "Only a button does this. /help lists what you can type."
 
 
-def answer_items(tx: Transaction, turn: Turn, entry: Entry) -> list[Item]:
+def answer_items(tx: Transaction, turn: Turn, entry: Entry) -> list[MenuItem]:
     """The buttons of an answer that was just stored. In a conversation without branches this is
     one look at the children of one entry."""
     if turn.aside:
         subject = {"tree": turn.journal.session}
-        return [Item("Go there", f"goto #{entry.number}", subject=subject)]
+        return [MenuItem("Go there", f"goto #{entry.number}", subject=subject)]
     above = newest_exchange(chain((entry,), reversed(turn.journal.path)))
     if turn.rows[-1].kind == "message":
         # All below what was said now is new: nothing can stand beside it yet.
@@ -67,7 +67,7 @@ def is_said(entry: Entry) -> bool:
     return entry.kind is Kind.MESSAGE and entry.body.get("role") == "user"
 
 
-def arrows(tx: Transaction, session: int, entries: Iterable[Entry]) -> list[Item]:
+def arrows(tx: Transaction, session: int, entries: Iterable[Entry]) -> list[MenuItem]:
     """Buttons to what stands beside the first of these entries that has such neighbours."""
     for entry in entries:
         group = _alternatives(tx, session, entry)
@@ -89,13 +89,13 @@ def _is_alternative(entry: Entry) -> bool:
     return entry.kind in (Kind.MESSAGE, Kind.BRANCH_SUMMARY)
 
 
-def _arrows(session: int, group: Sequence[Entry], here: Entry) -> list[Item]:
+def _arrows(session: int, group: Sequence[Entry], here: Entry) -> list[MenuItem]:
     """They go round: after the last one comes the first."""
     at = next(index for index, entry in enumerate(group) if entry.id == here.id)
 
-    def to(label: str, target: Entry, beside: bool = True) -> Item:
+    def to(label: str, target: Entry, beside: bool = True) -> MenuItem:
         subject = {"session": session, "entry": target.id}
-        return Item(label, f"{SIBLING} #{target.number}", beside=beside, subject=subject)
+        return MenuItem(label, f"{SIBLING} #{target.number}", beside=beside, subject=subject)
 
     return [
         to("◀", group[at - 1], beside=False),
@@ -104,7 +104,7 @@ def _arrows(session: int, group: Sequence[Entry], here: Entry) -> list[Item]:
     ]
 
 
-def _branch_from_there(tx: Transaction, turn: Turn) -> Item | None:
+def _branch_from_there(tx: Transaction, turn: Turn) -> MenuItem | None:
     """For an answer to a reply: the way to where the message it replies to stands. None where that
     is the newest exchange, which is where the conversation goes on anyway."""
     replies = (row for row in turn.rows if row.kind == "message" and row.payload.get("reply_to"))
@@ -138,7 +138,7 @@ def end_below(tx: Transaction, session: int, entry: Entry) -> int:
     return newest_tip(branches, here.strand, here.last_depth) or entry.id
 
 
-async def stilled(desk: Desk, asked: Asked) -> Asked | None:
+async def stilled(desk: CommandContext, asked: CommandCall) -> CommandCall | None:
     """A command with its leaf, which stays where it is until the command's work is done, with no
     turn running. It is about the session that its button was made for, else the conversation's.
     None where somebody else's turn runs."""
@@ -152,7 +152,7 @@ async def stilled(desk: Desk, asked: Asked) -> Asked | None:
     return replace(asked, session=session, leaf=leaf)
 
 
-def move_to(tx: Transaction, asked: Asked, to: int | None, *, why: str) -> None:
+def move_to(tx: Transaction, asked: CommandCall, to: int | None, *, why: str) -> None:
     """Move the leaf for a command; where its session is not the one the conversation is in, the
     conversation goes there. LeafMoved where somebody was faster."""
     session = asked.session
@@ -163,7 +163,7 @@ def move_to(tx: Transaction, asked: Asked, to: int | None, *, why: str) -> None:
         tx.directory.bind(asked.address, session)
 
 
-async def _sibling(desk: Desk, given: Asked) -> Work:
+async def _sibling(desk: CommandContext, given: CommandCall) -> Work:
     """Go to the newest end of the branch that an entry is on, and show what was answered there."""
     entry = await desk.store.read(lambda tx: _named(tx, given))
     if entry is None:
@@ -188,16 +188,16 @@ async def _sibling(desk: Desk, given: Asked) -> Work:
     return work
 
 
-def _read_item(session: int, entry: Entry, shown: Entry | None) -> Item | None:
+def _read_item(session: int, entry: Entry, shown: Entry | None) -> MenuItem | None:
     """For the end of an answer that one message does not hold: turning to it must not fill the
     chat. `entry`: by which the answer was reached."""
     if shown is None:
         return None
     subject: Json = {"session": session, "entry": entry.id, "shown": shown.id}
-    return Item("Read on", f"{READ} #{shown.number}", subject=subject)
+    return MenuItem("Read on", f"{READ} #{shown.number}", subject=subject)
 
 
-async def _read(desk: Desk, asked: Asked) -> Work:
+async def _read(desk: CommandContext, asked: CommandCall) -> Work:
     """Show an answer to its end, wherever the conversation is by now."""
     if "shown" not in asked.subject:
         return answer(desk, asked, ONLY_BY_BUTTON)
@@ -210,20 +210,20 @@ async def _read(desk: Desk, asked: Asked) -> Work:
     return work
 
 
-def _named(tx: Transaction, asked: Asked) -> Entry | None:
+def _named(tx: Transaction, asked: CommandCall) -> Entry | None:
     """The entry that a button, or a typed number, means."""
     if "entry" in asked.subject:
         return tx.tree.entry(asked.subject["entry"])
     return find_entry(tx, asked.session, asked.argument) if asked.session is not None else None
 
 
-def reask_item(label: str, session: int, at: Entry, *, row: int, to: int | None) -> Item:
+def reask_item(label: str, session: int, at: Entry, *, row: int, to: int | None) -> MenuItem:
     """A button that asks again what an inbox row says, below the entry `to`."""
     subject: Json = {"session": session, "row": row, "to": to}
-    return Item(label, f"{REASK} #{at.number}", subject=subject)
+    return MenuItem(label, f"{REASK} #{at.number}", subject=subject)
 
 
-async def _reask(desk: Desk, given: Asked) -> Work:
+async def _reask(desk: CommandContext, given: CommandCall) -> Work:
     """Ask what an inbox row says again, at another place of the tree."""
     if "row" not in given.subject:
         return answer(desk, given, ONLY_BY_BUTTON)

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
+from agent.text.formats import age
 from agent.text.markdown import bounded, escape
-from gateway.branches import said_strands
-from gateway.commands.context import NOTHING_YET, Asked, Command, Desk, Work, answer
-from gateway.outbound.buttons import Item
-from gateway.views.delegations import age
-from gateway.views.entries import SAID, button, first_words, number_of, turning, where
+from gateway.commands.buttons import button, turning
+from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.outbound.buttons import MenuItem
+from gateway.views.entries import first_words, number_of, where
+from gateway.views.outline import Run, outline, page_of_leaf, pages
 from gateway.views.tree_image import Branch, Picture, draw
 from gateway.views.tree_text import LINES, PER_RUN, Filter, View, page_lines
-from storage.outline import Run, outline, page_of_leaf, pages
 from storage.records.entries import Strand, Stretch
 from storage.records.inbox_outbox import StoredFile
 from storage.store import Transaction
+from storage.tree.branches import SAID, said_strands
 from storage.tree.paths import fork_point
 
 PICTURED = 40
@@ -28,7 +29,7 @@ class Drawn:
     """A page of the tree, and what a picture of it is made from."""
 
     text: str
-    items: tuple[Item, ...]
+    items: tuple[MenuItem, ...]
     picture: Picture | None
 
 
@@ -44,7 +45,7 @@ class _Outlined:
     """To the leaf; to what it hangs on where that is drawn nowhere."""
 
 
-async def _tree(desk: Desk, asked: Asked) -> Work:
+async def _tree(desk: CommandContext, asked: CommandCall) -> Work:
     session = asked.session
     if session is None:
         return answer(desk, asked, NOTHING_YET)
@@ -84,7 +85,13 @@ def parse(argument: str) -> tuple[Filter, int | None]:
 
 
 def drawn_tree(
-    tx: Transaction, asked: Asked, session: int, shown: Filter, page: int | None, *, pictured: bool
+    tx: Transaction,
+    asked: CommandCall,
+    session: int,
+    shown: Filter,
+    page: int | None,
+    *,
+    pictured: bool,
 ) -> Drawn:
     """A page of the tree: the one with the leaf where none is named; pages count from 1."""
     tree = _outlined(tx, session, shown)
@@ -150,7 +157,7 @@ def _inherited_line(tx: Transaction, tree: _Outlined) -> list[str]:
     return [f"{gutter} ⋮ {last.depth + 1:,} from another conversation, to #{last.number}{here}"]
 
 
-def _filters(asked: Asked, shown: Filter) -> list[Item]:
+def _filters(asked: CommandCall, shown: Filter) -> list[MenuItem]:
     others = [one for one in Filter if one is not shown]
     return [
         button(asked, one.value, f"tree {one.value}", beside=place > 0)

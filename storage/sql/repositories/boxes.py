@@ -12,9 +12,9 @@ from storage.records.inbox_outbox import (
     Arrival,
     InboxRow,
     InboxState,
+    OutboxDraft,
     OutboxRow,
     OutboxState,
-    Parcel,
     StoredFile,
 )
 from storage.sql.repositories.directory import set_cursor
@@ -165,7 +165,7 @@ class SqlOutbox:
         self.grew = False
         """Something was put in."""
 
-    def enqueue(self, parcel: Parcel) -> OutboxRow:
+    def enqueue(self, parcel: OutboxDraft) -> OutboxRow:
         self.grew = True
         payload = parcel.payload
         if parcel.file is not None:

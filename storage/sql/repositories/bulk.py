@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from storage.json_text import dumps
-from storage.records.entries import Entry, Kind, Planted
+from storage.records.entries import Entry, ImportedEntry, Kind
 from storage.sql.rows import ENTRY_COLUMNS, entries_of
 from storage.sql.schema import entries, original_ids, sessions
 from storage.tree.bulk import grown
@@ -41,7 +41,11 @@ _ORIGINALS = select(original_ids.c.entry, original_ids.c.original).where(
 
 
 def plant(
-    connection: Connection, session: int, planted: Sequence[Planted], leaf: int | None, now: float
+    connection: Connection,
+    session: int,
+    planted: Sequence[ImportedEntry],
+    leaf: int | None,
+    now: float,
 ) -> list[int]:
     """See Tree.plant. The ids are given out here: SQLite's one writer has no rival."""
     first_id = connection.execute(_LAST_ID).scalar_one() + 1
@@ -107,7 +111,7 @@ def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
 
 
 def _originals(
-    planted: Sequence[Planted], session: int, first_id: int
+    planted: Sequence[ImportedEntry], session: int, first_id: int
 ) -> Iterator[Mapping[str, Any]]:
     for place, each in enumerate(planted):
         if each.original:

@@ -24,10 +24,10 @@ from storage.json_text import dumps
 from storage.records.entries import (
     Draft,
     Entry,
+    ImportedEntry,
     Kind,
     Label,
     LeafMove,
-    Planted,
     Session,
     SessionDraft,
     SessionKind,
@@ -338,7 +338,7 @@ class SqlTree:
         last = self.route(entry)[-1]
         return last.session == fork or is_on(begins, last.strand, last.last_depth)
 
-    def plant(self, session: int, planted: Sequence[Planted], leaf: int | None) -> list[int]:
+    def plant(self, session: int, planted: Sequence[ImportedEntry], leaf: int | None) -> list[int]:
         self._session(_LOCKED_SESSION, session)
         return bulk.plant(self._connection, session, planted, leaf, self._now)
 

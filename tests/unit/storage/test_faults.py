@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from gateway.faults import QUIET, Faults
 from storage.errors import StoreLost, StoreUnavailable
+from storage.faults import QUIET, Faults
 from tests.contract.stores import Clock
 
 FULL = StoreUnavailable("bough.db: the disk is full; free some space")

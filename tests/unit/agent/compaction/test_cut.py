@@ -16,8 +16,8 @@ from agent.compaction.cut import (
     due,
     recent_tokens,
 )
+from agent.runtime.context import context
 from agent.runtime.next_step import suspended_calls
-from storage.context import context
 from storage.records.entries import Entry, Json, Kind, record
 from storage.tree.paths import from_first_kept
 from tests.support.small_paths import SmallPath

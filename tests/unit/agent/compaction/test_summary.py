@@ -23,7 +23,7 @@ from agent.compaction.summary import (
 from agent.compaction.summary_parts import MAX_PARTS, TOOL_LIMIT, blocks_of, parts_of
 from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
 from agent.models.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
-from storage.context import context
+from agent.runtime.context import context
 from storage.records.entries import Entry, Kind, Usage, record
 from tests.support.small_paths import SmallPath
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
+from agent.models.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from agent.models.scripted import Answer, Rule, ScriptedModel, Spent
-from gateway.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
-from gateway.config import BudgetsConfig, load
+from agent.settings import BudgetsConfig
+from agent.text.formats import dollars
+from gateway.config import load
 from gateway.errors import ConfigError
-from gateway.views.usage import dollars
 from storage.memory import MemoryStore
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine

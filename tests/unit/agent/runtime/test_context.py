@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from storage.context import INTERRUPTED, WAITING, context
+from agent.runtime.context import INTERRUPTED, WAITING, context
 from storage.records.entries import Entry, Json, Kind, message, record
 from storage.tree.paths import from_first_kept
 

@@ -1,4 +1,4 @@
-from gateway.paths import Paths
+from agent.runtime.path_cache import Paths
 from storage.records.entries import Entry, Kind
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.settings import resolve_template
 from agent.tools.workspace import (
     DEPTH_LIMIT,
     READ_LIMIT,
@@ -16,7 +17,6 @@ from agent.tools.workspace import (
     Workspace,
     WorkspaceError,
     file_path,
-    resolve_template,
     shown,
 )
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from gateway.turns.scheduler import Lanes
+from gateway.turns.scheduler import SessionScheduler
 
 
 class Turns:
@@ -30,7 +30,7 @@ class Turns:
             self.running -= 1
 
 
-async def until_idle(lanes: Lanes) -> None:
+async def until_idle(lanes: SessionScheduler) -> None:
     while not lanes.idle():
         await asyncio.sleep(0)
 
@@ -42,7 +42,7 @@ async def started(turns: Turns, count: int) -> None:
 
 async def test_a_session_runs_one_turn_at_a_time_and_once_more_for_any_number_of_wakes() -> None:
     turns = Turns()
-    lanes = Lanes(turns.advance)
+    lanes = SessionScheduler(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     for _ in range(5):
@@ -55,7 +55,7 @@ async def test_a_session_runs_one_turn_at_a_time_and_once_more_for_any_number_of
 
 async def test_sessions_run_side_by_side() -> None:
     turns = Turns()
-    lanes = Lanes(turns.advance)
+    lanes = SessionScheduler(turns.advance)
     for session in range(10):
         lanes.wake(session)
     await started(turns, 10)
@@ -66,7 +66,7 @@ async def test_sessions_run_side_by_side() -> None:
 
 async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
     turns = Turns()
-    lanes = Lanes(turns.advance)
+    lanes = SessionScheduler(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     lanes.interrupt(1)
@@ -79,7 +79,7 @@ async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
 
 async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
     turns = Turns()
-    lanes = Lanes(turns.advance)
+    lanes = SessionScheduler(turns.advance)
     async with lanes.hold(1) as ran:
         assert not ran
     lanes.wake(1)
@@ -99,7 +99,7 @@ async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
 
 async def test_close_ends_everything_and_wakes_nothing_any_more() -> None:
     turns = Turns()
-    lanes = Lanes(turns.advance)
+    lanes = SessionScheduler(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     await lanes.close()
@@ -118,7 +118,7 @@ async def test_a_turn_that_fails_leaves_the_others_alone(
             raise ValueError("broken")
         done.set()
 
-    lanes = Lanes(advance)
+    lanes = SessionScheduler(advance)
     lanes.wake(1)
     lanes.wake(2)
     await done.wait()

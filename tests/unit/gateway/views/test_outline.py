@@ -7,8 +7,18 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from gateway.views.outline import (
+    RAILS,
+    Run,
+    Sizes,
+    forks,
+    outline,
+    page_of_leaf,
+    pages,
+    shares,
+    spoken,
+)
 from storage.memory import MemoryStore
-from storage.outline import RAILS, Run, Sizes, forks, outline, page_of_leaf, pages, shares, spoken
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, Stretch, message
 from storage.store import Store, Transaction
 

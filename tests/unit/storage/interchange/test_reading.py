@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from storage.context import INTERRUPTED, context
+from agent.runtime.context import INTERRUPTED, context
 from storage.errors import InterchangeError
 from storage.interchange.api import read_session, take_in
 from storage.records.entries import Json, Kind

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given, settings
 
-from storage.context import context
+from agent.runtime.context import context
 from storage.errors import InterchangeError
 from storage.interchange.api import read_session, take_in
 from storage.records.entries import (

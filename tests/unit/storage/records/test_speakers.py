@@ -10,9 +10,9 @@ from hypothesis import given
 
 from adapters.events import LONGEST_NAME, Conversation, Message, User, display_name
 from agent.compaction.summary_parts import blocks_of, parts_of
+from agent.runtime.context import context
 from gateway.turns.messages import WORDLESS, message_draft
 from gateway.views.entries import words
-from storage.context import context
 from storage.interchange.pi_entry import Fields, decode, encode
 from storage.records.entries import Entry, Json, Kind, message
 from storage.records.inbox_outbox import InboxRow, InboxState

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 import pytest
 
-from gateway import follower
-from gateway.follower import AT_ONCE, follow
 from storage import memory_search
 from storage.errors import StoreUnavailable
 from storage.memory import MemoryStore
 from storage.records.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
+from storage.search import indexer
+from storage.search.indexer import AT_ONCE, follow
 from storage.store import Transaction
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ async def finds(store: Store, words: str, session: int, count: int) -> list[Entr
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follower, "EVERY", 0.01)
+    monkeypatch.setattr(indexer, "EVERY", 0.01)
 
 
 async def test_what_was_there_and_what_comes_is_found() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.models.replay import replayed
 from storage.records.entries import Entry, Json, Kind
 from storage.records.speakers import guarded, told
 from storage.tree.paths import from_first_kept
@@ -18,8 +19,6 @@ from storage.tree.paths import from_first_kept
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
 NOT_RUN = "Error: not run, see the first such result above."
-
-_REPLAYED_KEYS = ("thinking_blocks", "reasoning_content", "provider_specific_fields")
 
 
 def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
@@ -59,19 +58,6 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
     if group is not None:
         messages += group.messages()
     return messages
-
-
-def without_replay(messages: Iterable[Json]) -> list[Json]:
-    """Messages of a context for another model than it was made for: without what only the first
-    one understands."""
-    return [_without_replay(message) for message in messages]
-
-
-def _without_replay(message: Json) -> Json:
-    kept = {key: value for key, value in message.items() if key not in _REPLAYED_KEYS}
-    if calls := kept.get("tool_calls"):
-        kept["tool_calls"] = [_without_replay(call) for call in calls]
-    return kept
 
 
 @dataclass(slots=True)
@@ -158,7 +144,7 @@ def _message(entry: Entry, model: str | None) -> Json:
     if message["content"] is None and not body.get("tool_calls"):
         message["content"] = ""
     if "raw" in body:
-        message |= _replayed(_raw(entry, model))
+        message |= replayed(_raw(entry, model))
     return message
 
 
@@ -170,7 +156,7 @@ def _calls(entry: Entry, model: str | None) -> list[Json]:
     calls: dict[str, Json] = {}
     for call in entry.body["tool_calls"]:
         id_ = _text(call.get("id"))
-        calls.setdefault(id_, call | {"id": id_} | _replayed(raw.get(id_, {})))
+        calls.setdefault(id_, call | {"id": id_} | replayed(raw.get(id_, {})))
     return list(calls.values())
 
 
@@ -186,10 +172,6 @@ def _raw_calls(entry: Entry, model: str | None) -> dict[str, Json]:
     if not isinstance(calls, list):
         return {}
     return {_text(call.get("id")): call for call in calls if isinstance(call, dict)}
-
-
-def _replayed(raw: Json) -> Json:
-    return {key: raw[key] for key in _REPLAYED_KEYS if raw.get(key)}
 
 
 def _late_result(entry: Entry) -> Json:

@@ -8,8 +8,8 @@ from agent.delegation.result import to_text
 from agent.models.base import ToolCall
 from agent.runtime.loop import INTERRUPTED, outcome_draft
 from agent.runtime.next_step import RunTools, calls_of, next_step, suspended_calls
+from agent.runtime.side_branch import branch_end
 from agent.tools.base import Done
-from gateway.asides import branch_end
 from storage.records.entries import Entry, Kind
 from storage.store import Transaction
 from storage.tree.paths import from_first_kept

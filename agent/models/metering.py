@@ -9,7 +9,7 @@ from storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class MeteredModel:
     model: Model
     store: Store
     session: int

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from gateway.views.entries import SAID
-from storage.outline import SILENT
-from storage.records.entries import Entry, Strand
+from storage.records.entries import Entry, Kind, Strand
 from storage.store import Transaction
 from storage.tree.paths import fork_point, is_on, sort_of
 
@@ -72,3 +70,14 @@ def _last_word(tx: Transaction, strand: Strand, hung: tuple[int, int] | None) ->
     if hung is not None and (not said or said[0].depth < hung[0]):
         return tx.tree.entry(hung[1])
     return said[0] if said else None
+
+
+MESSAGES = frozenset({"system", "developer", "user", "assistant", "calls", "tool"})
+
+
+SAID = MESSAGES | {"compaction", "branch_summary"}
+"""Sorts: whatever a model is shown."""
+
+
+SILENT = frozenset({Kind.LABEL.value, Kind.RECORD.value, Kind.MODEL_CHANGE.value})
+"""Sorts of entries that nobody said anything with."""

@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from storage.records.entries import Kind, Strand, Stretch
+from storage.records.entries import Strand, Stretch
+from storage.tree.branches import SILENT
 
-SILENT = frozenset({Kind.LABEL.value, Kind.RECORD.value, Kind.MODEL_CHANGE.value})
-"""Sorts of entries that nobody said anything with."""
 RAILS = 8
 """What a run knows of the branch points above it: a tree may be thousands of them deep."""
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from agent.delegation.interruption import outcome_of, result_of
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Subagents
+from agent.delegation.settle import has_result, is_answered
 from agent.runtime.journal import Journal
 from agent.runtime.loop import outcome_draft
 from agent.runtime.next_step import calls_of
 from agent.tools.base import Done, Outcome
-from gateway.settle import has_result, is_answered
 from storage.records.delegations import Delegation
 from storage.records.inbox_outbox import Arrival, InboxRow
 from storage.store import Store, Transaction

@@ -8,10 +8,10 @@ from functools import partial
 from agent.compaction.cut import Cut, context_tokens, cut, due, recent_tokens
 from agent.compaction.summary import compaction_draft, summarise
 from agent.models.base import Model, ModelError, ModelSpec, Purpose
+from agent.models.metering import MeteredModel
 from agent.off_loop import off_loop
 from agent.runtime.journal import Alongside, Journal
-from gateway.booked import Booked
-from gateway.config import SessionConfig
+from agent.settings import CompactionConfig
 from storage.records.entries import Entry
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Compacting:
     model: Model
-    config: SessionConfig
+    config: CompactionConfig
 
     async def where_due(self, journal: Journal, spec: ModelSpec, purpose: Purpose) -> None:
         """Compact where the next call's context would pass the threshold. Where the summary fails
@@ -53,7 +53,7 @@ class Compacting:
         found = await off_loop(len(path), partial(self._cut, path, spec, refused))
         if found is None:
             return None
-        booked = Booked(self.model, journal.store, journal.session)
+        booked = MeteredModel(self.model, journal.store, journal.session)
         summary = await summarise(booked, spec, found, instructions=instructions, purpose=purpose)
         draft = replace(compaction_draft(found, summary), author=purpose.person)
         entry = await journal.append(draft, alongside)

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from functools import partial
 
-from gateway.faults import Faults
 from storage.errors import StoreUnavailable
+from storage.faults import Faults
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from agent.delegation.runner import Subagents
 from agent.delegation.tool import DelegateTool
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent
+from agent.settings import DelegationConfig, ToolsConfig, resolve_template
 from agent.tools.base import Call, Tool, Tools, toolbox
 from agent.tools.files import file_tools
 from agent.tools.think import ThinkTool
-from agent.tools.workspace import FileState, Workspace, resolve_template
-from gateway.config import Config
+from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
 from storage.store import Store
 
@@ -27,17 +27,20 @@ FILE = "file"
 
 
 @dataclass
-class Crew:
-    config: Config
+class AgentFactory:
     store: Store
     models: Models
+    delegation: DelegationConfig
+    tools: ToolsConfig
+    max_iterations: int
+    """Of the parent, in one turn."""
     subagents: Subagents = field(init=False)
     """Set once both are made: children are given tools by the crew, and delegate through it."""
 
     def parent(self, session: int, model: str | None = None) -> Agent:
         """The agent that people talk to, for one turn of a session: with its own model, or with one
         by its name, where that is known."""
-        toolsets = frozenset(self.config.tools.toolsets)
+        toolsets = frozenset(self.tools.toolsets)
         files = file_tools(self._workspace) if FILE in toolsets else ()
         caller = Caller(RANKS["parent"], 0, toolsets)
         return Agent(
@@ -45,8 +48,8 @@ class Crew:
             spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
             system=PARENT,
             tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
-            max_iterations=self.config.session.max_iterations,
-            max_calls=self.config.delegation.max_calls_per_reply,
+            max_iterations=self.max_iterations,
+            max_calls=self.delegation.max_calls_per_reply,
         )
 
     def child_tools(self, delegation: Delegation, task: Task, activity: Activity) -> Tools:
@@ -76,7 +79,7 @@ class Crew:
         top: int | None = None,
         above: Activity | None = None,
     ) -> DelegateTool:
-        section = self.config.delegation
+        section = self.delegation
         limits = Limits(
             max_concurrent_children=section.max_concurrent_children,
             max_per_turn=section.max_per_turn,
@@ -112,15 +115,15 @@ class Crew:
             )
             handoff = automatic(path, request.goal)
         spec = self.models.find(request.worker) or self.models.tier("worker")
-        limit = budget(spec.context_window, self.config.delegation.handoff_budget)
+        limit = budget(spec.context_window, self.delegation.handoff_budget)
         read: Read = _no_files
-        if FILE in self.config.tools.toolsets:
+        if FILE in self.tools.toolsets:
             read = reader(self._workspace(request.home))
         hydrated = await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
         return hydrated if hydrated != Hydrated() else None
 
     def _workspace(self, session: int) -> Workspace:
-        return Workspace(resolve_template(self.config.tools.workspace, session))
+        return Workspace(resolve_template(self.tools.workspace, session))
 
 
 def _no_files(_: str) -> str:

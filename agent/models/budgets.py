@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from agent.models.base import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
 from agent.models.usage import estimated_input, metered
-from gateway.config import BudgetsConfig
-from gateway.views.delegations import age
-from gateway.views.usage import DAY, dollars, midnight
+from agent.settings import BudgetsConfig
+from agent.text.formats import DAY, age, dollars, midnight
 from storage.store import Store, Transaction
 
 OUTPUT_RESERVED = 4096
