@@ -4,7 +4,6 @@ handed."""
 import asyncio
 from dataclasses import dataclass, field
 
-from agent.delegation.activity import Activity
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
 from agent.delegation.handoff.model import Hydrated, Read, cache, hydrate, parse_handoff, reader
@@ -12,6 +11,7 @@ from agent.delegation.handoff.prune import budget, prune
 from agent.delegation.planner import Caller, HandOverRequest, Limits, Planner
 from agent.delegation.prompts import PARENT
 from agent.delegation.runner import Subagents
+from agent.delegation.supervision import Activity
 from agent.delegation.tool import DelegateTool
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent

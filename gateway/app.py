@@ -10,9 +10,9 @@ from functools import partial
 from adapters.base import Adapter
 from adapters.terminal.adapter import TerminalAdapter
 from agent.compaction.service import Compacting
-from agent.delegation.results import Results
+from agent.delegation.pending_calls import Results
 from agent.delegation.runner import Life, Subagents
-from agent.delegation.slots import Slots
+from agent.delegation.supervision import Slots
 from agent.factory import AgentFactory
 from agent.models.base import Model, ModelSpec
 from agent.models.budgets import Budgeted, Budgets

@@ -1,20 +1,25 @@
-"""bough.toml, with every key also as BOUGH_SECTION__KEY in the environment.
+"""bough.toml, with every key also as BOUGH_SECTION__KEY in the environment; what of
+it is secret.
 
 Unknown keys and bad values are one clear message that names the key. Durations are "0s", "30s",
 "10m", "12h", "2d", and seconds inside.
 """
 
+import base64
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     Field,
+    SecretStr,
     ValidationError,
     model_validator,
 )
@@ -33,6 +38,7 @@ from agent.settings import (
     several,
 )
 from gateway.errors import ConfigError
+from storage.interchange.redaction import SHORTEST_SECRET
 
 PREFIX = "BOUGH_"
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
@@ -215,3 +221,77 @@ def _explain(error: ValidationError) -> str:
             text = f"{fault['msg'].removeprefix('Value error, ')}."
             lines.append(f"{key}: {text}" if key else text)
     return "The configuration has a fault.\n" + "\n".join(f"  {line}" for line in lines)
+
+
+_TELLING = re.compile(
+    r"(?:\A|[_-])(?:(?:api|access|private|master|subscription)?[_-]?keys?|secrets?|token|passwd|"
+    r"passphrase|pwd|sig|signature|auth)\Z|secret|password|api[_-]?key",
+    re.IGNORECASE,
+)
+"""Names, of variables and in URLs, whose value is a secret."""
+_SHORTEST_IN_ENVIRONMENT = 8
+"""Characters. There, other programs' variables have telling names and plain words in them."""
+_LONG = 24
+"""Characters from which on a value in a URL is taken for a key, whatever its name."""
+
+
+def all_secrets(config: Config, environ: Mapping[str, str] = os.environ) -> set[str]:
+    """Of the configuration and of the environment, from which libraries take keys by themselves."""
+    return secrets_of(config) | environment_secrets(environ)
+
+
+def secrets_of(config: Config) -> set[str]:
+    """Every secret value of a configuration; of a bot's token, also the part that is secret, and
+    what URLs carry."""
+    found: set[str] = set()
+    left: list[Any] = [config]
+    while left:
+        match left.pop():
+            case SecretStr() as secret:
+                found |= {secret.get_secret_value(), secret.get_secret_value().partition(":")[2]}
+            case str() as text:
+                found |= set(_in_url(text))
+            case BaseModel() as model:
+                left += [getattr(model, name) for name in type(model).model_fields]
+            case dict() as values:
+                left += values.values()
+            case list() | tuple() as values:
+                left += values
+    return found
+
+
+def environment_secrets(environ: Mapping[str, str]) -> set[str]:
+    """Values of variables with telling names, such as OPENAI_API_KEY, and what URLs carry."""
+    found: set[str] = set()
+    for name, value in environ.items():
+        found |= set(_in_url(value))
+        if _TELLING.search(name) and "://" not in value:
+            parts = {value, *(part.strip() for part in value.split(","))}
+            found |= {part for part in parts if len(part) >= _SHORTEST_IN_ENVIRONMENT}
+    return found
+
+
+def _in_url(text: str) -> Iterator[str]:
+    """Passwords and keys in a URL, as they are written there and as they are meant."""
+    if "://" not in text:
+        return
+    try:
+        url = urlsplit(text)
+    except ValueError:  # no URL after all
+        return
+    user, _, host = url.netloc.rpartition("@")
+    if host and user:
+        name, colon, password = user.partition(":")
+        yield from _both(password if colon else name)
+        plain = f"{unquote(name)}:{unquote(password)}"
+        if colon and password:  # as a header has it
+            yield base64.b64encode(plain.encode()).decode()
+    for part in re.split("[&;]", url.query):
+        name, _, value = part.partition("=")
+        if _TELLING.search(name) or len(value) >= _LONG:
+            yield from _both(value)
+            yield from (meant for _, meant in parse_qsl(part))
+
+
+def _both(value: str) -> Iterator[str]:
+    yield from (form for form in (value, unquote(value)) if len(form) >= SHORTEST_SECRET)

@@ -7,9 +7,9 @@ from functools import partial
 
 from agent.compaction.cut import Cut, context_tokens, cut, due, recent_tokens
 from agent.compaction.summary import compaction_draft, summarise
+from agent.concurrency import off_loop
 from agent.models.base import Model, ModelError, ModelSpec, Purpose
 from agent.models.metering import MeteredModel
-from agent.off_loop import off_loop
 from agent.runtime.journal import Alongside, Journal
 from agent.settings import CompactionConfig
 from storage.records.entries import Entry

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.delegation.activity import Activity
+from agent.delegation.supervision import Activity
 from agent.models.base import Model, Reply, ToolCall
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Loop, Result

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from agent.delegation.activity import Activity, NoHeartbeat, OutOfTime, Stopped
 from agent.delegation.child import Child, book
 from agent.delegation.core.events import (
     AskHuman,
@@ -33,17 +32,27 @@ from agent.delegation.core.events import (
 )
 from agent.delegation.core.judge import judge
 from agent.delegation.core.machine import State, advance, fold, judged_output
-from agent.delegation.diagnosis import write_diagnosis
-from agent.delegation.ending import finish_delegation, stored_result
 from agent.delegation.escalation import People, ask_person, decision
 from agent.delegation.handoff.render import history
-from agent.delegation.interruption import asked_question, asked_questions
-from agent.delegation.overseer import OVERSEER_TOOLS, run_overseer
 from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
 from agent.delegation.result import launched_result, waiting_result
-from agent.delegation.slots import Slots, started_in_turn
+from agent.delegation.roles import OVERSEER_TOOLS, REPORT_OUTCOME, run_overseer, run_worker
+from agent.delegation.settlement import (
+    asked_question,
+    asked_questions,
+    finish_delegation,
+    stored_result,
+)
+from agent.delegation.supervision import (
+    Activity,
+    NoHeartbeat,
+    OutOfTime,
+    Slots,
+    Stopped,
+    started_in_turn,
+    write_diagnosis,
+)
 from agent.delegation.transcript import tool_calls_text, worker_paths
-from agent.delegation.worker import REPORT_OUTCOME, run_worker
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose
 from agent.models.registry import Models
 from agent.models.retry import failures_noted

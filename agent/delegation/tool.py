@@ -2,11 +2,11 @@
 
 import asyncio
 
-from agent.delegation.activity import Activity
+from agent.concurrency import together
 from agent.delegation.planner import Arguments, Planner
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Held, Origin, Subagents
-from agent.together import together
+from agent.delegation.supervision import Activity
 from agent.tools.base import Call, Done, Outcome, Waiting
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agent.concurrency import off_loop, together
 from agent.models.base import (
     Model,
     ModelError,
@@ -19,7 +20,6 @@ from agent.models.base import (
     Request,
     ToolCall,
 )
-from agent.off_loop import off_loop
 from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
@@ -35,7 +35,6 @@ from agent.runtime.next_step import (
     suspended_calls,
     tool_message,
 )
-from agent.together import together
 from agent.tools.base import (
     Done,
     Outcome,

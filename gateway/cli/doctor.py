@@ -15,10 +15,9 @@ from agent.models.registry import Models
 from agent.settings import BudgetsConfig, DelegationConfig
 from gateway.access.roles import Access
 from gateway.app import model_specs, plain_model, platform_adapters
-from gateway.config import Config, load
+from gateway.config import Config, all_secrets, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
-from gateway.secrets import all_secrets
 from storage.errors import StoreUnavailable
 from storage.records.entries import message
 from storage.sql.store import SqlStore

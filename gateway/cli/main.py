@@ -13,10 +13,9 @@ from gateway.app import bootstrap, terminal_adapter
 from gateway.cli.demo import tour
 from gateway.cli.doctor import examine
 from gateway.cli.sessions import manage
-from gateway.config import Config, load
+from gateway.config import Config, all_secrets, environment_secrets, load
 from gateway.errors import GatewayError
 from gateway.logs import hide, log_to_stderr, without_secrets
-from gateway.secrets import all_secrets, environment_secrets
 from storage.errors import StoreError, StoreUnavailable
 from storage.lock import hold_lock
 

@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from gateway.access.roles import LOCAL
-from gateway.cli.sessions_text import context_text, list_text, tree_text
-from gateway.cli.sessions_view import context_view, list_view, tree_view
-from gateway.config import Config
+from gateway.cli.sessions_output import (
+    context_text,
+    context_view,
+    list_text,
+    list_view,
+    tree_text,
+    tree_view,
+)
+from gateway.config import Config, all_secrets
 from gateway.errors import SessionsFault
-from gateway.secrets import all_secrets
 from storage.interchange.api import gather, read_session, take_in
 from storage.interchange.pi_write import write_session
 from storage.interchange.redaction import redactor

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
-from agent.delegation.activity import Activity
+from agent.delegation.supervision import Activity
 from agent.models.registry import Models
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem, Menus, distinct

@@ -12,8 +12,7 @@ from adapters.events import Press
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
 from gateway.outbound import buttons
-from gateway.outbound.buttons import Menus
-from gateway.outbound.places import same_place
+from gateway.outbound.buttons import Menus, same_place
 from gateway.questions import service
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.service import Questions

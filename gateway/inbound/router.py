@@ -21,7 +21,7 @@ from gateway.commands.context import NOT_YOURS, CarryOut, CommandCall, CommandCo
 from gateway.commands.registry import COMMANDS, parse_command, perform
 from gateway.inbound.edits import first_sent
 from gateway.inbound.refusals import Refusals
-from gateway.outbound.places import place_of
+from gateway.outbound.buttons import place_of
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.child_control import act
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there

@@ -9,16 +9,34 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from adapters.base import Button
-from adapters.events import Press
+from adapters.events import Conversation, Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.outbound.choices import told
 from gateway.outbound.composer import Composer
-from gateway.outbound.places import same_place
 from storage.records.buttons import MenuButton
 from storage.records.entries import Json
 from storage.records.inbox_outbox import OutboxDraft
 from storage.store import Transaction
+
+
+def same_place(address: str, press: Press) -> bool:
+    """Whether a button that was posted to an address may be pressed there. A direct message to a
+    person is addressed by the person and pressed in a channel; a press on an old message of a
+    Telegram topic does not say which topic."""
+    here = press.conversation
+    personal = f"{press.user.platform}:user:{press.user.id}"
+    whole_chat = address.partition("/")[0] if not here.thread else ""
+    return here.address in (address, whole_chat) or address == personal
+
+
+def place_of(address: str, press: Press) -> Conversation:
+    """The conversation that a press is in, where `same_place` holds: the topic of its button, where
+    the press does not say it."""
+    here = press.conversation
+    is_in_it = here.address == address.partition("/")[0]
+    return Conversation.parse(address) if is_in_it else here
+
 
 UNKNOWN = "This button is not valid any more."
 DENIED = "This button is not yours to press."

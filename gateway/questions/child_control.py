@@ -6,7 +6,7 @@ act as often as they are pressed.
 
 from collections.abc import Mapping, Sequence
 
-from agent.delegation.activity import Activity
+from agent.delegation.supervision import Activity
 from storage.records.delegations import Delegation
 from storage.records.questions import Choice, QuestionDraft
 

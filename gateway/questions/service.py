@@ -13,9 +13,9 @@ from adapters.events import Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
+from gateway.outbound.buttons import same_place
 from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
-from gateway.outbound.places import same_place
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.child_control import OVER
 from storage.records.inbox_outbox import Arrival, OutboxState

@@ -15,7 +15,7 @@ from functools import partial
 
 from adapters.base import Adapter, AdapterError, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
-from agent.delegation.activity import Activity
+from agent.delegation.supervision import Activity
 from gateway.questions.child_control import KIND, controls
 from gateway.views.delegations import Family, family, panel_text
 from storage.errors import StoreError

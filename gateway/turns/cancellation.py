@@ -1,7 +1,7 @@
 """The books after a turn was cut: no call stays open, no row is answered twice. What is done here
 belongs into one transaction, with no turn of the session running."""
 
-from agent.delegation.settle import path_tail, settle_late, settle_running, settle_waiting
+from agent.delegation.pending_calls import path_tail, settle_late, settle_running, settle_waiting
 from gateway.questions.service import Questions
 from gateway.turns.turn import RESULTS
 from storage.records.entries import Draft, Entry, Kind, record

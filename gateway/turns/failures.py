@@ -11,8 +11,8 @@ from functools import partial
 from typing import TypeVar
 
 from adapters.events import Message, Update
-from agent.delegation.ending import FINAL, interrupt
-from agent.delegation.results import delegation_of
+from agent.delegation.pending_calls import delegation_of
+from agent.delegation.settlement import FINAL, interrupt
 from gateway.outbound.composer import Composer
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import message_draft

@@ -12,12 +12,11 @@ from functools import partial
 
 from adapters.base import Adapter
 from agent.compaction.service import Compacting
-from agent.delegation.activity import Activity
+from agent.concurrency import LONG
+from agent.delegation.pending_calls import Results, delegation_of, settle_running
 from agent.delegation.prompts import in_company
-from agent.delegation.results import Results, delegation_of
-from agent.delegation.settle import settle_running
+from agent.delegation.supervision import Activity
 from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
-from agent.off_loop import LONG
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.runtime.path_cache import Paths

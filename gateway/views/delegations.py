@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from agent.delegation.activity import Activity
+from agent.delegation.supervision import Activity
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
 from gateway.outbound.buttons import MenuItem

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from agent.concurrency import LONG
 from agent.models.base import ModelError, ModelErrorKind, Reply, Request
-from agent.off_loop import LONG
 from storage.records.entries import Draft as EntryDraft
 from storage.records.entries import (
     Entry,

@@ -10,7 +10,7 @@ from adapters.filenames import safe_name
 from agent.text.markdown import bounded, escape
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import leave, way_back
-from gateway.secrets import all_secrets
+from gateway.config import all_secrets
 from gateway.views.sessions import name_of, quoted_name, size_of
 from storage.errors import InterchangeError
 from storage.interchange.api import gather, read_session, take_in

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from adapters.base import CommandSpec
 from agent.compaction.cut import context_tokens
 from agent.compaction.service import Compacting
+from agent.concurrency import off_loop
 from agent.models.base import ModelError, Purpose
-from agent.off_loop import off_loop
 from agent.text.markdown import escape
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.outbound.buttons import MenuItem

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.base import CommandSpec
+from agent.concurrency import together
 from agent.models.base import ModelError, Purpose, Reply
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
-from agent.together import together
 from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.retry import answerable, begin, refusal
 from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled

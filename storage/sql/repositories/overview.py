@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Select, bindparam, case, func, or_, select
 
 from storage.errors import NotFound
 from storage.records.entries import Entry, Overview, SessionKind, Stretch
-from storage.sql.repositories.strands import route
+from storage.sql.repositories.tree_queries import route
 from storage.sql.rows import ENTRY_COLUMNS, entries_of
 from storage.sql.schema import entries, session_members, sessions
 from storage.tree.paths import TALK

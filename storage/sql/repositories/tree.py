@@ -34,7 +34,7 @@ from storage.records.entries import (
     Strand,
     Stretch,
 )
-from storage.sql.repositories import bulk, paths, strands
+from storage.sql.repositories import bulk, tree_queries
 from storage.sql.rows import ENTRY_COLUMNS, entries_of, insert_row
 from storage.sql.schema import entries, leaf_moves, sessions
 from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
@@ -278,29 +278,29 @@ class SqlTree:
         return entries_of([row])[0]
 
     def numbered(self, session: int, number: int) -> Entry | None:
-        found = strands.numbered(self._connection, session, number)
+        found = tree_queries.numbered(self._connection, session, number)
         if found is not None:
             return self.entry(found)
         held = self.session(session)
         for part in reversed(self.route(fork_point(held))):
-            found = strands.on_strand(self._connection, part.strand, number)
+            found = tree_queries.on_strand(self._connection, part.strand, number)
             if found is not None and number <= part.last_number:
                 return self.entry(found)
         return None
 
     def child_entries(self, session: int, entry: int | None) -> list[Entry]:
-        return entries_of(strands.child_rows(self._connection, session, entry))
+        return entries_of(tree_queries.child_rows(self._connection, session, entry))
 
     def path_end(self, leaf: int | None, limit: int) -> tuple[Entry, ...]:
         if leaf is None or not limit:
             return ()
-        return tuple(entries_of(strands.path_end_rows(self._connection, leaf, limit)))
+        return tuple(entries_of(tree_queries.path_end_rows(self._connection, leaf, limit)))
 
     def route(self, entry: int | None) -> tuple[Stretch, ...]:
-        return strands.route(self._connection, entry) if entry is not None else ()
+        return tree_queries.route(self._connection, entry) if entry is not None else ()
 
     def strands(self, session: int) -> list[Strand]:
-        return strands.strands(self._connection, session)
+        return tree_queries.strands(self._connection, session)
 
     def along(
         self,
@@ -312,7 +312,7 @@ class SqlTree:
         limit: int,
         newest: bool = False,
     ) -> list[Entry]:
-        rows = strands.along_rows(
+        rows = tree_queries.along_rows(
             self._connection, strand, low, high, sorts=sorts, limit=limit, newest=newest
         )
         return entries_of(rows)
@@ -327,7 +327,7 @@ class SqlTree:
 
     def _label_entries(self, session: Session) -> list[Entry]:
         """A session's own, after all that were there when it was forked: a name may have moved."""
-        own = entries_of(strands.label_rows(self._connection, session.id))
+        own = entries_of(tree_queries.label_rows(self._connection, session.id))
         if fork_point(session) is None or session.parent_session is None:
             return own
         inherited = self._label_entries(self.session(session.parent_session))
@@ -366,10 +366,10 @@ class SqlTree:
         return bulk.originals(self._connection, session)
 
     def path(self, leaf: int | None) -> tuple[Entry, ...]:
-        return paths.path(self._connection, leaf)
+        return tree_queries.path(self._connection, leaf)
 
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
-        return paths.context_path(self._connection, leaf)
+        return tree_queries.context_path(self._connection, leaf)
 
     def _session(self, statement: Executable, session: int) -> Session:
         return self._one(self._connection.execute(statement, {"session": session}), session)

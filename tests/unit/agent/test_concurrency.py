@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agent.delegation.slots import Slots
-from agent.together import together
+from agent.concurrency import together
+from agent.delegation.supervision import Slots
 from storage.records.delegations import Delegation
 from storage.records.entries import Usage
 

@@ -8,9 +8,8 @@ from io import StringIO
 import pytest
 
 from gateway.cli.main import FAILURE, run
-from gateway.config import Config
+from gateway.config import Config, all_secrets, environment_secrets, secrets_of
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
-from gateway.secrets import all_secrets, environment_secrets, secrets_of
 from storage.interchange.redaction import REDACTED, redactor
 
 BASE = "https://bob:pa%24s%2Fw0rd@models.example/v1?key=qu3ry-key&api-version=2024-10-21"

@@ -14,13 +14,16 @@ from agent.compaction.files import MAX_FILES, FileList, with_files, without_file
 from agent.compaction.summary import (
     BRANCH_SYSTEM,
     COMPACTION_SYSTEM,
+    MAX_PARTS,
+    TOOL_LIMIT,
     Summary,
+    blocks_of,
     branch_summary_draft,
     compaction_draft,
+    parts_of,
     summarise,
     summarise_branch,
 )
-from agent.compaction.summary_parts import MAX_PARTS, TOOL_LIMIT, blocks_of, parts_of
 from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
 from agent.models.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
 from agent.runtime.context import context

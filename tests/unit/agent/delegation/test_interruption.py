@@ -6,11 +6,18 @@ from collections.abc import Mapping
 import pytest
 
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
-from agent.delegation.ending import FINAL, interrupt, spent_by_tier
-from agent.delegation.interruption import asked_question, outcome_of, result_of, settle_call
 from agent.delegation.result import to_text
 from agent.delegation.runner import Origin, Subagents
-from agent.delegation.slots import Slots
+from agent.delegation.settlement import (
+    FINAL,
+    asked_question,
+    interrupt,
+    outcome_of,
+    result_of,
+    settle_call,
+    spent_by_tier,
+)
+from agent.delegation.supervision import Slots
 from agent.delegation.tables.parse import parse_table
 from agent.delegation.transcript import files_touched, tool_calls_text, worker_paths
 from agent.models.base import ModelSpec, Reply, Request

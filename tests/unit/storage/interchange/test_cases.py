@@ -9,10 +9,10 @@ from hypothesis import given, settings
 
 from agent.compaction.cut import context_tokens, cut
 from agent.compaction.files import FileList
-from agent.compaction.summary_parts import blocks_of
+from agent.compaction.summary import blocks_of
 from agent.runtime.context import context
 from agent.runtime.next_step import next_step, rounds, suspended_calls
-from gateway.cli.sessions_view import tree_view
+from gateway.cli.sessions_output import tree_view
 from gateway.views.entries import words
 from storage.errors import InterchangeError
 from storage.interchange.api import read_session, take_in

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from adapters.events import LONGEST_NAME, Conversation, Message, User, display_name
-from agent.compaction.summary_parts import blocks_of, parts_of
+from agent.compaction.summary import blocks_of, parts_of
 from agent.runtime.context import context
 from gateway.turns.messages import WORDLESS, message_draft
 from gateway.views.entries import words

@@ -1,14 +1,27 @@
-"""Questions to the tree in SQL that are answered by strand, so that they cost as much as there are
-branches, not entries."""
+"""Questions to the tree in SQL: by strand, so that they cost as much as there are branches, and up
+from a leaf."""
 
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    null,
+    select,
+)
 
-from storage.records.entries import Strand, Stretch
-from storage.sql.rows import ENTRY_COLUMNS
+from storage.errors import NotFound
+from storage.records.entries import Entry, Kind, Strand, Stretch
+from storage.sql.rows import ENTRY_COLUMNS, entries_of
 from storage.sql.schema import entries
+from storage.tree.paths import from_first_kept
 
 _NUMBERED = select(entries.c.id).where(
     entries.c.session == bindparam("session"), entries.c.number == bindparam("number")
@@ -186,3 +199,58 @@ def along_rows(
         rows = connection.execute(_ALONG_DOWN, values).fetchall()
         return [*first, *reversed(rows)][-limit:] if limit else []
     return [*first, *connection.execute(_ALONG_UP, values)][:limit]
+
+
+def _upwards(kept: ColumnElement[Any], *, stop: bool) -> Select[Any]:
+    """The path up from :leaf, entries in no particular order.
+
+    With `stop`, it ends at the first kept entry of the first compaction met: `until` is empty
+    below that compaction and holds the kept entry's id above it. A parent always has the smaller
+    id, so an `until` that is not on the path ends the walk too.
+    """
+    start = select(entries.c.id, entries.c.parent, kept.label("until")).where(
+        entries.c.id == bindparam("leaf")
+    )
+    walk = start.cte("walk", recursive=True)
+    above = select(entries.c.id, entries.c.parent, func.coalesce(walk.c.until, kept)).join(
+        walk, entries.c.id == walk.c.parent
+    )
+    if stop:
+        above = above.where(walk.c.until.is_(None) | (walk.c.id > walk.c.until))
+    walk = walk.union_all(above)
+    return select(*ENTRY_COLUMNS).join(walk, walk.c.id == entries.c.id)
+
+
+# A compaction that keeps nothing stops the walk at itself.
+_KEPT = case(
+    (
+        entries.c.kind == Kind.COMPACTION.value,
+        func.coalesce(entries.c.first_kept, entries.c.id),
+    ),
+    else_=null(),
+)
+_PATH = _upwards(null(), stop=False)
+_CONTEXT_PATH = _upwards(_KEPT, stop=True)
+
+
+def path(connection: Connection, leaf: int | None) -> tuple[Entry, ...]:
+    """See Tree.path."""
+    return _walk(connection, _PATH, leaf)
+
+
+def context_path(connection: Connection, leaf: int | None) -> tuple[Entry, ...]:
+    """See Tree.context_path."""
+    return from_first_kept(_walk(connection, _CONTEXT_PATH, leaf))
+
+
+def _walk(connection: Connection, statement: Select[Any], leaf: int | None) -> tuple[Entry, ...]:
+    if leaf is None:
+        return ()
+    found: list[Entry] = []
+    # In parts: the fewer objects live at once, the less often the garbage collector runs.
+    for rows in connection.execute(statement, {"leaf": leaf}).partitions(256):
+        found += entries_of(rows)
+    if not found:
+        raise NotFound(f"there is no entry {leaf}")
+    found.sort(key=attrgetter("id"))  # a parent always has the smaller id
+    return tuple(found)

@@ -1,4 +1,6 @@
-"""An overseer's run: from the delta to its one decision."""
+"""The runs of a worker and of an overseer: what each is given, and what is taken as its word."""
+
+from collections.abc import Sequence
 
 from agent.delegation.child import Child
 from agent.delegation.core.events import (
@@ -7,6 +9,8 @@ from agent.delegation.core.events import (
     Extended,
     GaveUp,
     HumanRequested,
+    Narrated,
+    Reported,
     Resolved,
 )
 from agent.delegation.core.machine import State
@@ -22,11 +26,52 @@ from agent.delegation.core.overseer import (
     parse_human_request,
     parse_resolution,
 )
+from agent.delegation.core.report import REPORT_TOOL
 from agent.delegation.tables.parse import TableError, extend
 from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.runtime.loop import Answered, Asleep, CalledFinal, FinalTool, OutOfIterations
+from agent.runtime.next_step import RunTools, next_step
 from agent.tools.base import parse_arguments
+
+REPORT_OUTCOME = FinalTool(
+    "report_outcome",
+    "Report which condition and branch of the branch table match what you saw. Ends the task.",
+    REPORT_TOOL,
+)
+
+
+async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
+    """Run until the worker reports, narrates or runs out; None where what it delegated itself
+    waits for a person. `told` is what it was sent back with so far; what it has not heard yet is
+    told first. Raises ModelError."""
+    for text in told[worker.corrections() :]:
+        await _send_back(worker, text)
+    match await worker.run():
+        case CalledFinal(_, call):
+            try:
+                return Reported(parse_arguments(call.arguments), worker.raw_tail())
+            except ToolError as error:
+                return Reported({}, worker.raw_tail(), str(error))
+        case Answered(entry):
+            return Narrated(str(entry.body["content"]), worker.raw_tail())
+        case OutOfIterations(limit):
+            return Exhausted(limit, worker.raw_tail())
+        case Asleep():
+            return None
+
+
+async def _send_back(worker: Child, text: str) -> None:
+    """As the result of the report that ended it, or as a message after a text that did."""
+    step = next_step(worker.journal.path)
+    if isinstance(step, RunTools):
+        report, *others = step.calls
+        for call in others:
+            await worker.answer(step.entry, call, "Ignored: one report is enough.")
+        await worker.answer(step.entry, report, f"Error: {text}", correction=True)
+    else:
+        await worker.tell(text, correction=True)
+
 
 OVERSEER_TOOLS = (
     FinalTool(

@@ -1,7 +1,7 @@
-"""Work done side by side, by one owner."""
+"""Work side by side, and long looks at a path in a thread."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,3 +16,13 @@ async def together(work: Iterable[Coroutine[object, object, T]]) -> list[T]:
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+LONG = 2_000
+"""Entries from which on a path is looked at in a thread: below, that takes about as long as to
+begin one takes."""
+
+
+async def off_loop(length: int, look: Callable[[], T]) -> T:
+    """What `look`, which is pure, gives for so many entries."""
+    return look() if length < LONG else await asyncio.to_thread(look)

@@ -1,0 +1,225 @@
+"""What a child does right now: its heartbeat, stop and pause; how many run at once; and the file of
+one that timed out."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from agent.delegation.core.machine import State
+from agent.models.base import ModelSpec
+from agent.runtime.next_step import calls_of
+from storage.records.delegations import Delegation
+from storage.records.entries import Entry, Kind
+from storage.store import Transaction
+
+
+class Stopped(Exception):
+    """Somebody stopped this child, and only this one."""
+
+
+class OutOfTime(Exception):
+    """The child was at work longer than its cap."""
+
+
+class NoHeartbeat(Exception):
+    """Neither a model call nor a tool was started for too long."""
+
+
+@dataclass
+class Activity:
+    """One running delegation. Times are seconds of `clock`."""
+
+    delegation: int
+    clock: Callable[[], float] = time.monotonic
+    above: "Activity | None" = None
+    """The child that delegated this; it is alive as long as this one is."""
+    tool: str = ""
+    """The tool, or "model", that runs now."""
+    calls: int = 0
+    """Model calls that came back."""
+    failures: list[str] = field(default_factory=list)
+    """Of model calls, that were tried again after."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Path → "read" or "wrote"."""
+    _beat: float = 0.0
+    _task: "asyncio.Task[object] | None" = None
+    _fault: Exception | None = None
+    _going: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._beat = self.clock()
+        self._going.set()
+
+    def beat(self, what: str) -> None:
+        """A model call or a tool starts."""
+        self.tool = what
+        self._live()
+
+    @property
+    def paused(self) -> bool:
+        return not self._going.is_set()
+
+    def pause(self) -> None:
+        self._going.clear()
+
+    def resume(self) -> None:
+        self._live()
+        self._going.set()
+
+    def _live(self) -> None:
+        self._beat = self.clock()
+        if self.above is not None:
+            self.above._live()
+
+    async def may_go_on(self) -> None:
+        """Waits while the child is paused."""
+        await self._going.wait()
+
+    def stop(self) -> None:
+        self._end(Stopped())
+
+    def touched(self, what: str, path: str) -> None:
+        if self.files.get(path) != "wrote":
+            self.files[path] = what
+
+    @asynccontextmanager
+    async def watched(self, cap: float, stall: float) -> AsyncIterator[None]:
+        """Run what is inside under a cap and a stall limit, in seconds; 0 is none. Raises
+        OutOfTime, NoHeartbeat or Stopped; the last at once where it was stopped before."""
+        self._raise_fault()
+        self._task = asyncio.current_task()
+        self._beat = self.clock()
+        watcher = asyncio.create_task(self._watch(cap, stall), name=f"watch {self.delegation}")
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self._fault is not None and self._task is not None and not self._task.uncancel():
+                raise self._fault from None
+            raise
+        finally:
+            self._task = None
+            watcher.cancel()
+
+    async def _watch(self, cap: float, stall: float) -> None:
+        seen = began = self.clock()
+        limits = [limit for limit in (cap, stall) if limit > 0]
+        if not limits:
+            return
+        while True:
+            await asyncio.sleep(min(1.0, min(limits) / 4))
+            if self.paused:
+                self._live()
+                began += self.clock() - seen
+            seen = now = self.clock()
+            if cap > 0 and now - began >= cap:
+                return self._end(OutOfTime())
+            if stall > 0 and now - self._beat >= stall:
+                return self._end(NoHeartbeat())
+
+    def _raise_fault(self) -> None:
+        if self._fault is not None:
+            raise self._fault
+
+    def _end(self, fault: Exception) -> None:
+        if self._fault is not None:
+            return
+        self._fault = fault
+        if self._task is not None:
+            self._task.cancel()
+
+
+_TURN = 64
+"""Entries that are read of a turn at first."""
+
+
+class Slots:
+    """A limit for each session that delegates; what it delegates to the background has one of its
+    own, so that an answer never waits for hours of background work."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._known: WeakValueDictionary[tuple[int, bool], asyncio.Semaphore] = (
+            WeakValueDictionary()
+        )
+
+    def of(self, delegation: Delegation) -> asyncio.Semaphore:
+        """Hold it while the delegation runs; it lasts for as long as anybody does."""
+        key = (delegation.session, delegation.background)
+        return self._known.setdefault(key, asyncio.Semaphore(self._limit))
+
+
+def started_in_turn(tx: Transaction, session: int, entry: int, tool: str) -> int:
+    """Delegations that calls of `tool` started on the path to an entry since a person, or whoever
+    gave a child its task, spoke last. Read from the store, so a restart begins no new count."""
+    asked = [
+        (caller.id, call.id)
+        for caller in _turn(tx, entry)
+        for call in calls_of(caller)
+        if call.name == tool
+    ]
+    return sum(len(tx.delegations.of_call(session, *call)) for call in asked)
+
+
+def _turn(tx: Transaction, entry: int) -> tuple[Entry, ...]:
+    """The path to an entry from what was said last, as far as it is known."""
+    limit = _TURN
+    while True:
+        path = tx.tree.path_end(entry, limit)
+        for at in reversed(range(len(path))):
+            if _is_said(path[at]):
+                return path[at:]
+        if len(path) < limit:
+            return path
+        limit *= 4
+
+
+def _is_said(entry: Entry) -> bool:
+    is_user = entry.kind is Kind.MESSAGE and entry.body["role"] == "user"
+    return is_user and not entry.body.get("correction")
+
+
+log = logging.getLogger(__name__)
+
+MOST_FAILURES = 20
+
+
+async def write_diagnosis(
+    folder: str, delegation: Delegation, state: State, spec: ModelSpec, activity: Activity
+) -> None:
+    """Write subagent-timeout-SESSION-TIME.log into `folder`, readable for its owner only."""
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    path = Path(folder, f"subagent-timeout-{delegation.journal}-{stamp}.log")
+    facts = {
+        "delegation": delegation.id,
+        "session": delegation.session,
+        "goal": delegation.goal,
+        "attempt": state.attempt,
+        "step": type(state.step).__name__,
+        "doing": activity.tool or "nothing was started",
+        "model": spec.model,
+        "configured_as": spec.name,
+        "api_base": spec.api_base or "the provider's own",
+        "key": "configured" if spec.api_key else "not configured; the environment's, if any",
+        "toolsets": list(state.task.toolsets),
+        "branch_table": state.table is not None,
+        "failures": activity.failures[-MOST_FAILURES:],
+        "hint": "check that the model can be reached and the key is right: bough doctor",
+    }
+    try:
+        await asyncio.to_thread(_write, path, json.dumps(facts, ensure_ascii=False, indent=1))
+    except OSError as error:
+        log.error("the diagnosis %s cannot be written: %s", path, error)
+    else:
+        log.error("delegation %s timed out without a model call; see %s", delegation.id, path)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.touch(mode=0o600)
+    path.write_text(text + "\n", encoding="utf-8")
