@@ -1,0 +1,6 @@
+"""Models and delegation: what an agent is, how it works, and how its work climbs to people.
+
+`factory` gives each agent its model, tools and instructions; `settings` is the agent's own part of
+the configuration. Imports point down: factory, delegation, compaction, runtime, tools, models,
+settings, text. Below this package stands storage.
+"""

@@ -1,0 +1,1 @@
+"""Full-text search: what is looked for (`query`), and what keeps its index close behind."""
