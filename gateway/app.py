@@ -36,6 +36,7 @@ from gateway.live import Live
 from gateway.menus import Menus
 from gateway.parcels import Composer
 from gateway.questions import Questions
+from gateway.reopening import reopened
 from gateway.results import Results
 from gateway.router import Router
 from gateway.running import App
@@ -64,10 +65,13 @@ async def bootstrap(
         from storage.sql import SqlStore
 
         store = await SqlStore.open(config.storage.url)
-    by_platform = {
+    by_platform: dict[str, Adapter] = {
         adapter.name: adapter
         for adapter in (adapters if adapters is not None else platform_adapters(config))
     }
+    terminal = by_platform.get("terminal")
+    if isinstance(terminal, TerminalAdapter):
+        terminal.reopen = partial(store.read, reopened)
     models = Models(*model_specs(config))
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
@@ -198,9 +202,9 @@ def terminal_adapter() -> Adapter:
     specs = command_specs()
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
         return TerminalAdapter(commands=specs)
-    from adapters.terminal.live import LiveScreen
+    from adapters.terminal.live_screen import LiveScreen
 
-    return TerminalAdapter(LiveScreen(), specs)
+    return TerminalAdapter(LiveScreen(commands=specs), specs)
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

@@ -80,7 +80,7 @@ def log_to_stderr(level: int) -> None:
     logging.basicConfig(
         level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    for talkative in ("alembic", "asyncio", "httpcore"):
+    for talkative in ("alembic", "asyncio", "httpcore", "markdown_it"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
