@@ -12,7 +12,12 @@ from typing import TextIO
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import (
+    CompleteEvent,
+    Completer,
+    Completion,
+    get_common_complete_suffix,
+)
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import ANSI
@@ -48,8 +53,9 @@ class LineEditor:
     ) -> None:
         self._history = InMemoryHistory()
         """Never in a file: what people type may hold secrets."""
+        self._completer = _Commands(commands)
         self._buffer = Buffer(
-            completer=_Commands(commands),
+            completer=self._completer,
             history=self._history,
             accept_handler=self._accept,
             multiline=True,
@@ -58,6 +64,8 @@ class LineEditor:
         self._above = above
         self._drawn = ""
         """By `above`, for the drawing that is under way."""
+        self._suspended = False
+        """By a key: then prompt_toolkit draws again by itself."""
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
         self._output = Vt100_Output.from_pty(output)
         # The menu needs no room that would have to be asked for, and an answer that comes late
@@ -156,6 +164,10 @@ class LineEditor:
         def begin_a_line(event: KeyPressEvent) -> None:
             self._buffer.newline(copy_margin=False)
 
+        @keys.add("tab", filter=typing)
+        def complete(event: KeyPressEvent) -> None:
+            self._complete()
+
         @keys.add("c-c", filter=typing & ~empty)
         def clear(event: KeyPressEvent) -> None:
             self._buffer.reset()
@@ -170,9 +182,23 @@ class LineEditor:
 
         @keys.add("c-z")
         def suspend(event: KeyPressEvent) -> None:
+            self._suspended = True
             event.app.suspend_to_background()
 
         return keys
+
+    def _complete(self) -> None:
+        """As far as it is clear, and at once: the next key may be here already. Then a menu."""
+        buffer = self._buffer
+        if buffer.complete_state is not None:
+            buffer.complete_next()
+        elif not buffer.text.startswith("/"):
+            buffer.insert_text("\t")  # of a text that was pasted as if it were typed
+        else:
+            found = list(self._completer.get_completions(buffer.document, CompleteEvent()))
+            buffer.insert_text(get_common_complete_suffix(buffer.document, found))
+            if len(found) > 1:
+                buffer.start_completion()
 
     @contextmanager
     def _continued(self) -> Iterator[None]:
@@ -181,10 +207,13 @@ class LineEditor:
         with ExitStack() as taken:
 
             def take_again() -> None:
-                if self._app.is_running:
-                    taken.enter_context(self._app.input.raw_mode())
+                if not self._app.is_running:
+                    return
+                taken.enter_context(self._app.input.raw_mode())
+                if not self._suspended:
                     self._app.renderer.reset()
                     self._app.invalidate()
+                self._suspended = False
 
             loop.add_signal_handler(signal.SIGCONT, take_again)
             taken.callback(loop.remove_signal_handler, signal.SIGCONT)

@@ -1,20 +1,28 @@
 """The chat on a terminal that can be drawn on."""
 
 import asyncio
+import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr
 from dataclasses import dataclass, field
 
 import pytest
 
-from adapters.base import Acknowledge, Button, Edit, Post
+from adapters.base import Acknowledge, Button, CommandSpec, Edit, Post, Typing
 from adapters.events import Message, Press, Update
-from adapters.terminal.adapter import CONVERSATION, TerminalAdapter
-from adapters.terminal.live import LiveScreen
-from tests.stand_ins.terminal import ROWS, Terminal, terminal
+from adapters.terminal.adapter import CONVERSATION, Reopened, TerminalAdapter
+from adapters.terminal.live_screen import DOTS, LiveScreen
+from tests.stand_ins.terminal import COLUMNS, ROWS, Terminal, terminal
 
+COMMANDS = (
+    CommandSpec("branch", "back to a message", "number"),
+    CommandSpec("branches", "where it branched", "page"),
+    CommandSpec("goto", "to a label", "label"),
+)
+GO = Button("go: now", "t-go-now")
 STOP, PAUSE, RESUME = Button("Stop", "t-stop"), Button("Pause", "t-pause"), Button("Go", "t-go")
 
 
@@ -48,9 +56,11 @@ class Chat:
 
 
 @asynccontextmanager
-async def chatting() -> AsyncIterator[Chat]:
-    with terminal() as shown:
-        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+async def chatting(columns: int = COLUMNS) -> AsyncIterator[Chat]:
+    with terminal(columns) as shown:
+        screen = LiveScreen(shown.input, shown.output, COMMANDS)
+        chat = Chat(shown, TerminalAdapter(screen, COMMANDS))
+        await chat.adapter.start()
         task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
         try:
             await shown.shows("you>")
@@ -123,25 +133,28 @@ async def test_what_stood_there_is_left_as_it_was_when_a_line_is_sent() -> None:
 async def test_a_number_means_the_same_for_as_long_as_its_message_has_buttons() -> None:
     async with chatting() as chat:
         message = await chat.post("running", PAUSE, STOP)
-        await chat.terminal.shows("[1] Pause")
+        await chat.terminal.shows("[#1] Pause")
         await chat.edit(message, "paused", RESUME, STOP)
-        shown = await chat.terminal.shows("[3] Go")
-        assert "[2] Stop" in shown
+        shown = await chat.terminal.shows("[#3] Go")
+        assert "[#2] Stop" in shown
         await chat.edit(message, "running again", PAUSE, STOP)
-        await chat.terminal.shows("[1] Pause")
-        chat.terminal.type("3\r")
+        await chat.terminal.shows("[#1] Pause")
+        chat.terminal.type("#3\r")
         update = await chat.got()
         assert isinstance(update, Press)
         assert (update.token, update.message_id) == (RESUME.token, message)
         await chat.edit(message, "over")
-        chat.terminal.type("1\r")
-        assert isinstance(await chat.got(2), Message)
+        chat.terminal.type("#1\r")
+        await chat.terminal.shows("there is no button #1")
+        await chat.post("another one", STOP)
+        await chat.terminal.shows("[#4] Stop")
+        assert len(chat.updates) == 1
 
 
 async def test_a_question_that_was_left_above_shows_only_what_was_decided() -> None:
     async with chatting() as chat:
         question = await chat.post("Deploy?", Button("yes", "t-yes"))
-        chat.terminal.type("1\r")
+        chat.terminal.type("#1\r")
         assert isinstance(await chat.got(), Press)
         await chat.edit(question, "Deploy?\n\nyou decided: yes", fleeting=False)
         shown = await chat.terminal.shows("you decided")
@@ -171,8 +184,8 @@ async def test_control_characters_do_not_reach_the_terminal() -> None:
         message = await chat.post(evil, Button("press\x1b[2J me", "t"))
         await chat.edit(message, f"again {evil}", Button("press\x1b[2J me", "t"))
         await chat.adapter.deliver(Acknowledge("h", "no\x1b[2J way"))
-        shown = await chat.terminal.shows("way")
-        assert "press[2J me" in shown
+        await chat.terminal.shows("way")
+        await chat.terminal.shows("press[2J me")
         assert "\x1b[2J" not in chat.terminal.raw
         assert "\x1b]" not in chat.terminal.raw
 
@@ -196,7 +209,16 @@ async def test_markdown_is_shown_and_nothing_of_it_is_lost() -> None:
         ("one two\x17three\r", "one three"),
         ("nonsense\x15sense\r", "sense"),
         ("a\x1b[Ab\x1b[1;5Cc\x1bOPd\r", "abcd"),
-        ("tab\there\n", "tab here"),
+        ("tab\there\n", "tab\there"),
+        ("hlo\x1b[D\x1b[De\x1b[Cl\r", "hello"),
+        ("end\x01at the \x05!\r", "at the end!"),
+        ("draft\x03sent\r", "sent"),
+        ("one\x1b\rtwo\r", "one\ntwo"),
+        ("\x1b[200~pasted\r\n\tlines\n\x1b[201~.\r", "pasted\n\tlines\n."),
+        ("\x1b[200~a\x1b[31mb\x07\x1b[201~\r", "a[31mb"),
+        ("/bra\t 3\r", "/branch 3"),
+        ("/go\tplan\r", "/goto plan"),
+        ("see /go\r", "see /go"),
         ("日本語🙂\x7f!\r", "日本語!"),
     ],
 )
@@ -240,3 +262,168 @@ async def test_the_terminal_is_taken_again_when_the_program_is_in_front_again() 
         async with asyncio.timeout(20):
             while not chat.terminal.reads_keys:
                 await asyncio.sleep(0.01)
+
+
+async def test_a_plain_number_is_talk_and_the_person_is_told_how_to_press() -> None:
+    async with chatting() as chat:
+        await chat.post("Deploy?", GO, STOP)
+        chat.terminal.type("2\r")
+        update = await chat.got()
+        assert isinstance(update, Message)
+        assert update.text == "2"
+        await chat.terminal.shows("2 was sent as a message; #2 presses the button")
+
+
+async def test_a_menu_offers_the_commands_that_a_beginning_may_mean() -> None:
+    async with chatting() as chat:
+        chat.terminal.type("/b\t")
+        shown = await chat.terminal.shows("where it branched")
+        assert "back to a message" in shown
+        assert "to a label" not in shown
+        chat.terminal.type("\t\r")
+        update = await chat.got()
+        assert isinstance(update, Message)
+        assert update.text == "/branch"
+        await chat.terminal.hides("where it branched")
+
+
+async def test_the_arrows_bring_back_what_was_said_in_the_last_process_too() -> None:
+    with terminal() as shown:
+        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+
+        async def reopened() -> Reopened:
+            return Reopened("You go on with **Mails**.", ("first", "second"))
+
+        chat.adapter.reopen = reopened
+        await chat.adapter.start()
+        task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+        text = await shown.shows("you>")
+        assert "bough> You go on with Mails." in text
+        shown.type("third\r")
+        await chat.got()
+        await shown.shows("you> third")
+        for said in ("third", "second", "first"):
+            shown.type("\x1b[A")
+            await shows_last(shown, f"you> {said}")
+        shown.type("\x03\x04")
+        async with asyncio.timeout(20):
+            await task
+
+
+async def test_ctrl_c_clears_the_line_first_and_leaves_on_an_empty_one() -> None:
+    left = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, left.set)
+    try:
+        async with chatting() as chat:
+            chat.terminal.type("a secret")
+            await chat.terminal.shows("a secret")
+            chat.terminal.type("\x03")
+            await chat.terminal.hides("a secret")
+            assert not left.is_set()
+            chat.terminal.type("\x03")
+            async with asyncio.timeout(20):
+                await left.wait()
+        assert chat.updates == []
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+@pytest.mark.parametrize("keys", ["quit\r", " Exit \r", "\x04", "half\x15\x04"])
+async def test_there_are_several_ways_to_leave(keys: str) -> None:
+    with terminal() as shown:
+        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+        task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+        await shown.shows("you>")
+        shown.type(keys)
+        async with asyncio.timeout(20):
+            await task
+        assert not shown.reads_keys
+        assert chat.updates == []
+
+
+async def test_something_moves_while_an_answer_takes_long() -> None:
+    async with chatting() as chat:
+        chat.terminal.type("draft")
+        await chat.adapter.deliver(Typing(CONVERSATION))
+        for dots in DOTS[:3]:
+            await chat.terminal.shows(f"bough> {dots}")
+        await chat.post("Here it is.")
+        await chat.terminal.hides("bough> ·")
+        assert (await chat.terminal.shows("Here it is.")).endswith("you> draft")
+
+
+async def test_whoever_leaves_while_an_answer_is_made_is_told_what_is_waited_for() -> None:
+    with terminal() as shown:
+        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+        task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+        await chat.adapter.deliver(Typing(CONVERSATION))
+        await shown.shows("bough> ·")
+        shown.type("quit\r")
+        async with asyncio.timeout(20):
+            await task
+        assert "Ctrl-C ends now" in (await shown.shows("next start)")).replace("\n", " ")
+
+
+async def test_log_lines_stand_above_what_is_being_typed() -> None:
+    log = logging.getLogger("bough.test")
+    with terminal() as shown, redirect_stderr(shown.output):
+        handler = logging.StreamHandler()
+        logging.getLogger().addHandler(handler)
+        try:
+            chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
+            task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
+            await shown.shows("you>")
+            shown.type("half a li")
+            await shown.shows("half a li")
+            await asyncio.to_thread(log.warning, "the house\x1b[2J burns")
+            print("and ", end="", file=sys.stderr)
+            print("the garden", file=sys.stderr)
+            text = await shown.shows("and the garden")
+            assert "the house[2J burns\n" in text
+            await shows_last(shown, "you> half a li")
+            shown.type("ne\r\x04")
+            async with asyncio.timeout(20):
+                await task
+            log.warning("afterwards")
+            await shown.shows("afterwards")
+        finally:
+            logging.getLogger().removeHandler(handler)
+    assert [one.text for one in chat.updates if isinstance(one, Message)] == ["half a line"]
+
+
+async def test_on_a_narrow_terminal_buttons_and_drawings_stay_readable() -> None:
+    drawing = (
+        "```\n"
+        "› #1 👤 hello there\n"
+        "  ├─ #3 👤 what is Bough, and what for 🏷 the question · 3 h\n"
+        "  │  #4 🤖 A bot for Telegram\n"
+        "● └─ #6 🤖 The delegated task is done now · 0 s\n"
+        "```"
+    )
+    filters = [
+        Button(name, f"t-{name}", beside=place > 0)
+        for place, name in enumerate(("user", "labeled", "no-tools", "all"))
+    ]
+    async with chatting(40) as chat:
+        await chat.post(drawing, *filters, Button("go: The checks pass, and somebody agrees", "t"))
+        shown = await chat.terminal.shows("to choose)")
+        assert shown.partition("bough>\n")[2].splitlines()[:11] == [
+            "› #1 👤 hello there",
+            "  ├─ #3 👤 what is Bough, and what for",
+            "  │    🏷 the question · 3 h",
+            "  │  #4 🤖 A bot for Telegram",
+            "● └─ #6 🤖 The delegated task is done",
+            "       now · 0 s",
+            "  [#1] user  [#2] labeled  [#3] no-tools",
+            "  [#4] all",
+            "  [#5] go: The checks pass, and somebody",
+            "       agrees",
+            "  (type a number with its # to choose)",
+        ]
+
+
+async def shows_last(shown: Terminal, line: str) -> None:
+    async with asyncio.timeout(20):
+        while not shown.display.text.endswith(line):
+            await asyncio.sleep(0.01)
