@@ -5,9 +5,10 @@ something changes. What is printed meanwhile goes above both.
 """
 
 import asyncio
+import select
 import signal
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TextIO
 
 from prompt_toolkit.application import Application
@@ -24,6 +25,7 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.layout import BufferControl, Dimension, FormattedTextControl, HSplit, Layout
 from prompt_toolkit.layout.containers import ConditionalContainer, VerticalAlign, Window
 from prompt_toolkit.layout.menus import CompletionsMenu
@@ -67,14 +69,14 @@ class LineEditor:
         self._suspended = False
         """By a key: then prompt_toolkit draws again by itself."""
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._output = Vt100_Output.from_pty(output)
+        self._output = _Output.from_pty(output)
         # The menu needs no room that would have to be asked for, and an answer that comes late
         # would be taken for something that was typed.
         self._output.enable_cpr = False
         self._app: Application[None] = Application(
             layout=self._layout(),
             key_bindings=self._keys(),
-            input=Vt100Input(input_),
+            input=_Keys(input_),
             output=self._output,
             before_render=self._draw_above,
             erase_when_done=True,
@@ -117,6 +119,12 @@ class LineEditor:
     def running(self) -> bool:
         return self._app.is_running
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows, as they are now."""
+        size = self._output.get_size()
+        return size.columns, size.rows
+
     def _accept(self, buffer: Buffer) -> bool:
         self._lines.put_nowait(printable(buffer.text))
         return False  # the line is empty again
@@ -145,11 +153,11 @@ class LineEditor:
         return Layout(parts, focused_element=line)
 
     def _draw_above(self, _: "Application[None]") -> None:
-        size = self._output.get_size()
+        columns, rows = self.size
         below = min(self._buffer.document.line_count + 1, HIGHEST)
         if self._buffer.complete_state is not None:
             below += min(len(self._buffer.complete_state.completions), IN_MENU)
-        self._drawn = self._above(size.columns, max(size.rows - below, 1))
+        self._drawn = self._above(columns, max(rows - below, 1))
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -218,6 +226,23 @@ class LineEditor:
             loop.add_signal_handler(signal.SIGCONT, take_again)
             taken.callback(loop.remove_signal_handler, signal.SIGCONT)
             yield
+
+
+class _Keys(Vt100Input):
+    def read_keys(self) -> list[KeyPress]:
+        """A terminal that was closed can be read for ever, and has nothing to say."""
+        keys = super().read_keys()
+        if not keys:
+            terminal = select.poll()
+            terminal.register(self.fileno(), 0)  # a hang-up is told in any case
+            self.stdin_reader.closed = bool(terminal.poll(0))
+        return keys
+
+
+class _Output(Vt100_Output):
+    def flush(self) -> None:
+        with suppress(OSError):  # of a terminal that was closed: nobody sees it any more
+            super().flush()
 
 
 class _Commands(Completer):

@@ -6,7 +6,7 @@ nothing that is printed ever destroys what was typed. All else is printed once, 
 """
 
 import asyncio
-import os
+import io
 import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
@@ -88,7 +88,7 @@ class LiveScreen:
 
     def __post_init__(self) -> None:
         self._console = Console(
-            file=self.output,
+            file=io.StringIO(),  # it never writes: what it makes goes through the editor
             force_terminal=True,
             force_interactive=True,
             highlight=False,
@@ -213,8 +213,7 @@ class LiveScreen:
         return captured.get()
 
     def _resize(self) -> None:
-        columns, rows = os.get_terminal_size(self.output.fileno())
-        self._console.width, self._console.height = columns or 80, rows or 25
+        self._console.width, self._console.height = self._editor.size
 
     def _fits(self, shown: _Shown) -> bool:
         self._resize()

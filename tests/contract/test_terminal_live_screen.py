@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import pty
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -427,3 +428,26 @@ async def shows_last(shown: Terminal, line: str) -> None:
     async with asyncio.timeout(20):
         while not shown.display.text.endswith(line):
             await asyncio.sleep(0.01)
+
+
+async def test_a_terminal_that_is_closed_ends_the_chat() -> None:
+    ours, theirs = pty.openpty()
+    input_ = os.fdopen(theirs, encoding="utf-8", closefd=False)
+    output = os.fdopen(theirs, "w", encoding="utf-8")
+    adapter = TerminalAdapter(LiveScreen(input_, output))
+    updates: list[Update] = []
+
+    async def receive(update: Update) -> None:
+        updates.append(update)
+        os.close(ours)
+
+    task = asyncio.create_task(adapter.run(receive, {}))
+    os.write(ours, b"last words\r")
+    async with asyncio.timeout(20):
+        await task
+    assert len(updates) == 1
+    (body,) = adapter.render("Nobody sees this.")
+    await adapter.deliver(Post(CONVERSATION, body))
+    input_.close()
+    with pytest.raises(OSError):
+        output.close()
