@@ -167,6 +167,7 @@ class LineEditor:
         @keys.add("enter", filter=typing)
         def send(event: KeyPressEvent) -> None:
             self._buffer.validate_and_handle()
+            self._buffer.load_history_if_not_yet_loaded()  # the next key may be an arrow
 
         @keys.add("escape", "enter", filter=typing)
         def begin_a_line(event: KeyPressEvent) -> None:
@@ -179,6 +180,7 @@ class LineEditor:
         @keys.add("c-c", filter=typing & ~empty)
         def clear(event: KeyPressEvent) -> None:
             self._buffer.reset()
+            self._buffer.load_history_if_not_yet_loaded()
 
         @keys.add("c-c", filter=typing & empty)
         def leave(event: KeyPressEvent) -> None:
