@@ -19,8 +19,12 @@ from adapters.terminal.screen import (
     leaves,
     printable,
 )
+from adapters.terminal.wrapping import wrapped_drawing
 
 SET_IN_BY = " " * (len(BOT) + 1)
+TAB = 8
+LEAST_ROOM = 16
+"""Both in columns."""
 
 
 @dataclass
@@ -35,7 +39,7 @@ class PlainScreen:
         return self.input.isatty()
 
     def open(self, said: Sequence[str]) -> None:
-        print(HELLO, file=self.output, flush=True)
+        print(*self._rows([HELLO]), sep="\n", file=self.output, flush=True)
 
     async def lines(self) -> AsyncGenerator[str, None]:
         lines: asyncio.Queue[str] = asyncio.Queue()
@@ -88,10 +92,10 @@ class PlainScreen:
 
     def _print(self, text: str) -> None:
         start = "\r" if self.personal else ""
-        first, *rest = printable(text).splitlines() or [""]
+        first, *rest = self._rows(printable(text).splitlines() or [""])
         print(
             f"{start}{BOT} {first}",
-            *(f"{SET_IN_BY}{line}".rstrip() for line in rest),
+            *(f"{SET_IN_BY}{row}".rstrip() for row in rest),
             sep="\n",
             file=self.output,
             flush=True,
@@ -99,11 +103,20 @@ class PlainScreen:
         self._prompt()
 
     def _choices(self, buttons: Sequence[Numbered]) -> list[str]:
-        """In a pipe a button is one line, however long it is."""
+        return choices(buttons, self._room())
+
+    def _rows(self, lines: Sequence[str]) -> list[str]:
+        room = self._room()
+        if room is None:
+            return list(lines)
+        return [row for line in lines for row in wrapped_drawing(line.expandtabs(TAB), room)]
+
+    def _room(self) -> int | None:
+        """Columns for what is said; None in a pipe, where a line is a line, however long it is."""
         if not (self.personal and self.output.isatty()):
-            return choices(buttons)
+            return None
         columns = os.get_terminal_size(self.output.fileno()).columns or 80
-        return choices(buttons, columns - len(SET_IN_BY))
+        return max(columns - len(SET_IN_BY), LEAST_ROOM)
 
     def _prompt(self) -> None:
         if self.personal:

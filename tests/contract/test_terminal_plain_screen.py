@@ -9,6 +9,7 @@ from adapters.base import Acknowledge, Button, CommandSpec, Edit, Post, Upload
 from adapters.events import File, Message, Press, Update
 from adapters.terminal.adapter import CONVERSATION, Reopened, TerminalAdapter
 from adapters.terminal.plain_screen import PlainScreen
+from tests.stand_ins.terminal import terminal
 
 GO = Button("go: now", "t-go")
 
@@ -169,3 +170,18 @@ async def test_a_command_that_takes_a_file_takes_its_path(tmp_path: Path) -> Non
     files = [update.files for update in await heard(adapter) if isinstance(update, Message)]
     assert files == [(File(path, "my talk.jsonl", 0),), (), ()]
     assert await adapter.fetch(path, 10) == b"{}"
+
+
+async def test_on_a_terminal_that_can_do_no_more_rows_are_cut_between_words() -> None:
+    with terminal(40) as shown:
+        adapter = TerminalAdapter(PlainScreen(shown.input, shown.output))
+        await adapter.start()
+        await post(adapter, "  ├─ #3 👤 what is Bough, and what for", Button("a " * 20, "t"))
+        text = await shown.shows("choose)")
+    assert text[text.index("bough>") :].splitlines()[:5] == [
+        "bough>   ├─ #3 👤 what is Bough, and",
+        "         │    what for",
+        "         [#1] a a a a a a a a a a a a a",
+        "              a a a a a a a",
+        "         (type a number with its # to",
+    ]
