@@ -18,6 +18,8 @@ _INDENT = 28
 _DEEPEST = 12
 """Levels that are set in for; deeper ones stand below each other."""
 _DOT = 7
+_UPPER_EDGE = 28.0
+"""Lines that come from above begin here, below the words about what is left out."""
 
 _PAPER = "#ffffff"
 _INK = "#1f2937"
@@ -100,11 +102,11 @@ def _left(level: int) -> float:
 
 
 def _parent(branches: Sequence[Branch], spots: Sequence[Point], row: int) -> Point | None:
-    """Where the row is that a branch hangs on, at the upper edge where that is not in the picture;
-    None for the beginning."""
+    """Where the row is that a branch hangs on, below the upper edge where that is not in the
+    picture; None for the beginning."""
     level = branches[row].level - branches[row].begins
     above = (spots[i] for i in reversed(range(row)) if branches[i].level == level)
-    return next(above, (_left(level), 0.0) if branches[row].level else None)
+    return next(above, (_left(level), _UPPER_EDGE) if branches[row].level else None)
 
 
 def _connect(
