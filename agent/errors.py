@@ -1,4 +1,4 @@
-"""What can go wrong in an agent, beside agent.model.ModelError."""
+"""What can go wrong in an agent, beside agent.models.base.ModelError."""
 
 
 class AgentError(Exception):

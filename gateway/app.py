@@ -43,6 +43,7 @@ from gateway.status.agents_panel import Live
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures
 from gateway.turns.runner import Turns
+from gateway.views.reopening import reopened
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -67,10 +68,13 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
-    by_platform = {
+    by_platform: dict[str, Adapter] = {
         adapter.name: adapter
         for adapter in (adapters if adapters is not None else platform_adapters(config))
     }
+    terminal = by_platform.get("terminal")
+    if isinstance(terminal, TerminalAdapter):
+        terminal.reopen = partial(store.read, reopened)
     models = Models(*model_specs(config))
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
@@ -208,9 +212,9 @@ def terminal_adapter() -> Adapter:
     specs = command_specs()
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
         return TerminalAdapter(commands=specs)
-    from adapters.terminal.live import LiveScreen
+    from adapters.terminal.live_screen import LiveScreen
 
-    return TerminalAdapter(LiveScreen(), specs)
+    return TerminalAdapter(LiveScreen(commands=specs), specs)
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

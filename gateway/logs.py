@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from storage.interchange.redaction import redactor
 
-TALKATIVE = ("alembic", "asyncio", "httpcore")
+TALKATIVE = ("alembic", "asyncio", "httpcore", "markdown_it")
 VERBOSE = (
     "--verbose logs what people write and what models answer, here on standard error. Keys and "
     "tokens are taken out; keep the log to yourself all the same."

@@ -1,9 +1,13 @@
-"""A chat in this terminal: lines in, messages out, and a number for every button."""
+"""A chat in this terminal: lines in, messages out, and a number for every button.
+
+A line that is nothing but "#" and a number presses that button; all else is talk. So what a person
+says to the model never presses anything by accident.
+"""
 
 import asyncio
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -22,7 +26,7 @@ from adapters.base import (
 )
 from adapters.events import Conversation, File, Message, Press, Update, User, clean
 from adapters.terminal.files import load, save
-from adapters.terminal.plain import PlainScreen
+from adapters.terminal.plain_screen import PlainScreen
 from adapters.terminal.screen import Numbered, Screen
 
 CONVERSATION = Conversation("terminal", "local")
@@ -30,6 +34,19 @@ PERSON = User("terminal", "local", "you")
 ESCAPED = re.compile(r"(`+)(?!`)[^`\n]+\1(?!`)|\\([\\`*_{}\[\]()<>#+\-.!|~@])")
 """Code, in which nothing is escaped, or a character that is."""
 COMMAND = re.compile(r"/(\w+)\s+(\S.*)")
+NUMBER = re.compile(r"(#?)([0-9]{1,9})")
+NO_BUTTON = "(there is no button #{0}; nothing was pressed or sent. /questions shows what is open)"
+TALK = "({0} was sent as a message; #{0} presses the button)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reopened:
+    """The conversation that goes on in this terminal."""
+
+    text: str
+    """Markdown: where it is."""
+    said: Sequence[str] = ()
+    """What the person said last, oldest first."""
 
 
 @dataclass
@@ -38,8 +55,14 @@ class TerminalAdapter:
     commands: Sequence[CommandSpec] = ()
     name: str = "terminal"
     numbers_buttons: bool = True
+    reopen: Callable[[], Awaitable[Reopened | None]] | None = None
+    """What somebody who comes back is told."""
     _buttons: dict[int, tuple[Button, str]] = field(default_factory=dict)
     """Number as shown → button, and the message it hangs on."""
+    _highest: int = 0
+    """No number means a second button: somebody may be typing it while the first one goes."""
+    _newest: str = ""
+    """Id of the message that was posted last."""
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def label(self, text: str) -> str:
@@ -49,6 +72,12 @@ class TerminalAdapter:
         return [{"text": _plain(markdown), "markdown": markdown}]
 
     async def start(self) -> str:
+        if self.screen.personal:
+            reopened = await self.reopen() if self.reopen is not None else None
+            self.screen.open(reopened.said if reopened is not None else ())
+            if reopened is not None:
+                (body,) = self.render(reopened.text)
+                self.screen.post(uuid.uuid4().hex, body, ())
         return "this terminal"
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
@@ -74,7 +103,7 @@ class TerminalAdapter:
                 if text:
                     self.screen.note(f"({_plain(text)})")
             case Typing():
-                pass
+                self.screen.busy()
             case _:
                 assert_never(outgoing)
         return None
@@ -89,10 +118,12 @@ class TerminalAdapter:
         if not line:
             return None
         unique = uuid.uuid4().hex
-        if line.isdecimal() and int(line) in self._buttons:
-            button, message_id = self._buttons[int(line)]
-            key = f"terminal:press:{unique}"
-            return Press(key, CONVERSATION, PERSON, button.token, message_id, handle=unique)
+        if found := NUMBER.fullmatch(line):
+            number = int(found[2])
+            if found[1]:
+                return self._press(number, unique)
+            if number in self._buttons and self._buttons[number][1] == self._newest:
+                self.screen.note(TALK.format(number))
         return Message(
             f"terminal:local:{unique}",
             CONVERSATION,
@@ -102,6 +133,14 @@ class TerminalAdapter:
             private=True,
             files=self._files(line),
         )
+
+    def _press(self, number: int, unique: str) -> Press | None:
+        if number not in self._buttons:
+            self.screen.note(NO_BUTTON.format(number))
+            return None
+        button, message_id = self._buttons[number]
+        key = f"terminal:press:{unique}"
+        return Press(key, CONVERSATION, PERSON, button.token, message_id, handle=unique)
 
     def _files(self, line: str) -> tuple[File, ...]:
         """The file that a command names, where it is one that takes a file."""
@@ -117,7 +156,7 @@ class TerminalAdapter:
             path = await asyncio.to_thread(save, post.upload)
             said = f"{body['text']}\n(saved as {path})".strip()
             body = {"text": said}
-        message_id = uuid.uuid4().hex
+        self._newest = message_id = uuid.uuid4().hex
         self.screen.post(message_id, body, self._number(message_id, post.buttons))
         return message_id
 
@@ -131,7 +170,9 @@ class TerminalAdapter:
         numbers = {button.token: number for number, button in mine.items()}
         numbered = []
         for button in buttons:
-            number = numbers.get(button.token) or max(self._buttons, default=0) + 1
+            if button.token not in numbers:
+                self._highest += 1
+            number = numbers.get(button.token, self._highest)
             self._buttons[number] = (button, message_id)
             numbered.append(Numbered(number, button))
         return numbered

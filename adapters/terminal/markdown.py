@@ -7,6 +7,10 @@ from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
 from adapters.terminal.screen import printable
+from adapters.terminal.wrapping import wrapped_drawing
+
+TAB = 8
+"""Columns."""
 
 _SHOWN_AS = {"softbreak": "hardbreak", "html_inline": "text", "html_block": "code_block"}
 """In a chat a line end is a line end, and what looks like HTML is what somebody wrote."""
@@ -16,7 +20,9 @@ class _Code(CodeBlock):
     """As it stands: no colours, and no empty lines around it besides those of a paragraph."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(str(self.text).rstrip())
+        for line in str(self.text).rstrip().split("\n"):
+            for row in wrapped_drawing(line.expandtabs(TAB), options.max_width):
+                yield Text(row, overflow="fold")
 
 
 class _Chat(Markdown):

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from adapters.base import Body, Button
+from adapters.terminal.wrapping import cells, wrapped
 
 PROMPT = "you> "
 BOT = "bough>"
-HELLO = "Write a message and press Enter. /help lists the commands, Ctrl-D ends the chat."
-ADVICE = "(type a number to choose)"
+HELLO = "Write a message and press Enter. /help lists the commands; quit, or Ctrl-D, ends the chat."
+ADVICE = "(type a number with its # to choose)"
+SET_IN = "  "
 
+_LEAVING = ("quit", "exit")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """C0, DEL and C1 but for tab and newline, and what turns the direction of text around: a terminal
 would obey them."""
@@ -19,15 +22,30 @@ would obey them."""
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A button with the number that a person types to press it."""
+    """A button with the number that a person types, after a "#", to press it."""
 
     number: int
     button: Button
 
+    @property
+    def mark(self) -> str:
+        return f"[#{self.number}]"
+
 
 class Screen(Protocol):
+    @property
+    def personal(self) -> bool:
+        """A person sits at it; else it is a pipe or a file."""
+        ...
+
+    def open(self, said: Sequence[str]) -> None:
+        """Greet the person. `said` is what they said here before, oldest first: a screen may let
+        them say it again."""
+        ...
+
     def lines(self) -> AsyncGenerator[str, None]:
-        """What the person types, line by line, until the end of the input."""
+        """What the person types, message by message, until the end of the input, or until they
+        want to leave."""
         ...
 
     def post(self, message_id: str, body: Body, buttons: Sequence[Numbered]) -> None: ...
@@ -42,6 +60,15 @@ class Screen(Protocol):
         """Something from us that is no message."""
         ...
 
+    def busy(self) -> None:
+        """An answer is being worked on; said again every few seconds for as long as that is so."""
+        ...
+
+
+def leaves(line: str) -> bool:
+    """Whether somebody who types this wants to end the chat."""
+    return line.strip().lower() in _LEAVING
+
 
 def printable(text: str) -> str:
     """Text that does nothing to a terminal but show: without control characters, whoever wrote
@@ -49,16 +76,34 @@ def printable(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-def choices(buttons: Sequence[Numbered]) -> list[str]:
-    """A line for every row of buttons, and what to do with them; none without buttons."""
+def choices(buttons: Sequence[Numbered], columns: int | None = None) -> list[str]:
+    """A line for every row of buttons, and what to do with them; none without buttons.
+
+    No line is wider than `columns`: what does not fit goes to the next one, as a whole button.
+    """
     rows: list[str] = []
     for one in buttons:
-        shown = f"  [{one.number}] {one.button.label}"
-        if one.button.beside and rows:
+        shown = f"{SET_IN}{one.mark} {one.button.label}"
+        if one.button.beside and rows and _fits(rows[-1] + shown, columns):
             rows[-1] += shown
         else:
             rows.append(shown)
-    return [*rows, f"  {ADVICE}"] if rows else []
+    if not rows:
+        return []
+    rows.append(f"{SET_IN}{ADVICE}")
+    return [row for long in rows for row in _cut(long, columns)]
+
+
+def _fits(row: str, columns: int | None) -> bool:
+    return columns is None or cells(row) <= columns
+
+
+def _cut(row: str, columns: int | None) -> list[str]:
+    """One button that is wider than the screen goes on below its own label."""
+    if columns is None or cells(row) <= columns:
+        return [row]
+    mark = re.match(r" *(?:\[#\d+\] )?", row)
+    return wrapped(row, columns, " " * len(mark[0]) if mark is not None else "")
 
 
 def added(before: str, after: str) -> str | None:

@@ -1,7 +1,7 @@
 """Search the files of a workspace for a regular expression.
 
 Patterns come from a model, and some take for ever. Nothing can stop Python's `re` from outside, and
-it keeps every other thread waiting. So this module is also a program: agent.file_search_process
+it keeps every other thread waiting. So this module is also a program: agent.tools.search_process
 runs it and ends it when its time is over. It imports little, to start fast.
 """
 

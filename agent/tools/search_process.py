@@ -1,4 +1,4 @@
-"""Run agent.file_search as a process that ends when its time is over, or nobody waits for it."""
+"""Run agent.tools.search as a process that ends when its time is over, or nobody waits for it."""
 
 import asyncio
 import json

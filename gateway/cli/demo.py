@@ -107,14 +107,14 @@ def _scenes(config: Path) -> None:
 
         _title("4. Only a person can decide; the process is killed before they do")
         chat.say("deploy")
-        chat.hear("type a number")
+        chat.hear("type a number with")
         time.sleep(0.5)  # as a person would, and so that the copy is on record as sent
         chat.kill()
         print("       (kill -9; a new process starts on the same database)", flush=True)
         chat = Chat(config)
-        number = chat.hear(r"\[(\d+)\] go: ")[1]
-        chat.hear("type a number")
-        chat.say(number)
+        mark = chat.hear(r"\[(#\d+)\] go: ")[1]
+        chat.hear("type a number with")
+        chat.say(mark)
         chat.hear("resolved by the human")
 
         _title("5. What was delegated")

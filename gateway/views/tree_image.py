@@ -1,6 +1,7 @@
 """The branches of a conversation as a PNG. Pure, and slow enough for a thread of its own."""
 
 import io
+import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +9,17 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw, ImageFont
 
 WIDTH = 900
-"""Pixels; the height is at most about ROW for each branch."""
+"""Pixels, at most: a picture is as wide as what is in it. The height is at most about ROW for each
+branch."""
+LEAST_WIDTH = 320
 ROW = 50
 _MARGIN = 26
 _INDENT = 28
 _DEEPEST = 12
 """Levels that are set in for; deeper ones stand below each other."""
 _DOT = 7
+_UPPER_EDGE = 28.0
+"""Lines that come from above begin here, below the words about what is left out."""
 
 _PAPER = "#ffffff"
 _INK = "#1f2937"
@@ -56,7 +61,8 @@ class Branch:
 @dataclass(frozen=True, slots=True)
 class Picture:
     branches: tuple[Branch, ...]
-    """In drawing order: each before what hangs on it."""
+    """In drawing order: each before what hangs on it. Several that hang on nothing have the
+    beginning before them, as a row of level 0."""
     above: int = 0
     below: int = 0
     """How many are left out at either end."""
@@ -71,7 +77,8 @@ def draw(picture: Picture) -> bytes:
     canvas = ImageDraw.Draw(image)
     title, detail = _Pen(canvas, 17), _Pen(canvas, 13)
     spots = [_spot(branch, top + row * ROW) for row, branch in enumerate(picture.branches)]
-    for row, branch in enumerate(picture.branches):
+    # The path is drawn over the lines beside it.
+    for row, branch in sorted(enumerate(picture.branches), key=lambda one: one[1].here):
         _connect(canvas, branch, spots[row], _parent(picture.branches, spots, row))
     for branch, spot in zip(picture.branches, spots, strict=True):
         _row(canvas, branch, spot, title, detail)
@@ -80,32 +87,35 @@ def draw(picture: Picture) -> bytes:
     if picture.below:
         y = top + rows * ROW + 2
         detail.write((_MARGIN, y), f"{picture.below:,} more below", _FAINT)
+    width = max(LEAST_WIDTH, math.ceil(max(title.end, detail.end)) + _MARGIN)
     buffer = io.BytesIO()
-    image.save(buffer, "PNG")
+    image.crop((0, 0, min(width, WIDTH), image.height)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def _spot(branch: Branch, top: int) -> Point:
-    return float(_MARGIN + min(branch.level, _DEEPEST) * _INDENT), float(top + _DOT)
+    return _left(branch.level), float(top + _DOT)
+
+
+def _left(level: int) -> float:
+    return float(_MARGIN + min(level, _DEEPEST) * _INDENT)
 
 
 def _parent(branches: Sequence[Branch], spots: Sequence[Point], row: int) -> Point | None:
-    """Where the row is that a branch hangs on; None where that is not in the picture."""
+    """Where the row is that a branch hangs on, below the upper edge where that is not in the
+    picture; None for the beginning."""
     level = branches[row].level - branches[row].begins
     above = (spots[i] for i in reversed(range(row)) if branches[i].level == level)
-    return next(above, None)
+    return next(above, (_left(level), _UPPER_EDGE) if branches[row].level else None)
 
 
 def _connect(
     canvas: ImageDraw.ImageDraw, branch: Branch, spot: Point, parent: Point | None
 ) -> None:
-    color, width = (_HERE, 3) if branch.here else (_LINE, 2)
-    x, y = spot
     if parent is None:
-        if branch.level:
-            canvas.line([(x, 0), (x, y)], fill=color, width=width)
         return
-    canvas.line([parent, (parent[0], y), (x, y)], fill=color, width=width)
+    color, width = (_HERE, 3) if branch.here else (_LINE, 2)
+    canvas.line([parent, (parent[0], spot[1]), spot], fill=color, width=width)
 
 
 def _row(
@@ -119,7 +129,8 @@ def _row(
     title.write((left, y - 11), branch.title, _INK)
     at = detail.write((left, y + 12), branch.detail, _FAINT)
     if branch.leaf:
-        at = detail.write((at + 10, y + 12), "you are here", _HERE)
+        gap = 10 if branch.detail else 0
+        at = detail.write((at + gap, y + 12), "you are here", _HERE)
     for label in branch.labels:
         at = detail.write((at + 14, y + 12), label, _INK, tag=True)
 
@@ -132,6 +143,8 @@ class _Pen:
         self._font = _font(size)
         self._missing = self._glyph(_NOT_A_CHARACTER)
         self._known: dict[str, str] = {}
+        self.end = 0.0
+        """Of all that was written, the furthest to the right."""
 
     def write(self, at: Point, text: str, color: str, *, tag: bool = False) -> float:
         """One line, cut at the right margin; where it ends."""
@@ -139,6 +152,7 @@ class _Pen:
         if not shown:
             return at[0]
         end = at[0] + self._font.getlength(shown)
+        self.end = max(self.end, end)
         if tag:
             box = self._canvas.textbbox(at, shown, font=self._font)
             canvas_box = (at[0] - 4, box[1] - 3, end + 4, box[3] + 3)

@@ -391,7 +391,7 @@ async def test_neither_key_nor_prompt_is_in_errors_or_logs(
 
 def test_the_module_does_not_import_litellm() -> None:
     program = (
-        "import sys, agent.litellm_model\n"
+        "import sys, agent.models.litellm_model\n"
         "agent.models.litellm_model.LitellmModel()\n"
         "print(sorted({'litellm', 'openai', 'httpx'} & set(sys.modules)))"
     )

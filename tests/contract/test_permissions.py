@@ -17,13 +17,13 @@ NOBODY = 65534
 # Everything is imported before, because the interpreter may be where only root can read.
 RUN = f"""
 import argparse, os, sys
-import gateway.cli.main, gateway.demo, storage.migrate, storage.sql
+import gateway.cli.main, gateway.cli.demo, storage.sql.migrate, storage.sql.store
 
 os.setgroups([])
 os.setgid({NOBODY})
 os.setuid({NOBODY})
 arguments = argparse.Namespace(command=sys.argv[1], action="list", json=False, all=False)
-sys.exit(gateway.commandline.run(arguments))
+sys.exit(gateway.cli.main.run(arguments))
 """
 
 pytestmark = pytest.mark.skipif(

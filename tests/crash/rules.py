@@ -42,7 +42,7 @@ def _report(goal: str, condition: int | str, **when: Any) -> Written:
 
 
 def rules(delay: float = 0.0) -> list[Written]:
-    """As in a file of agent.scripted. `delay`: seconds before each reply."""
+    """As in a file of agent.models.scripted. `delay`: seconds before each reply."""
     delegate = {"goal": "{1}", "branch_table": TABLE}
     result = r'"task": "([^"]*)", "status": "(\w+)".*"resolved_by": "?(\w+)'
     parent = [

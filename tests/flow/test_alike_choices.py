@@ -8,7 +8,7 @@ import pytest
 
 from adapters.recording import RecordingAdapter
 from adapters.terminal.adapter import TerminalAdapter
-from adapters.terminal.plain import PlainScreen
+from adapters.terminal.plain_screen import PlainScreen
 from gateway.app import bootstrap
 from gateway.config import Config
 from storage.records.entries import Json

@@ -108,7 +108,7 @@ async def test_a_message_that_fails_once_is_taken_in(database: str) -> None:
 async def test_a_message_that_waits_for_the_store_is_never_given_up(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.failures.STORE_PAUSE", 0.01)
+    monkeypatch.setattr("gateway.turns.failures.STORE_PAUSE", 0.01)
     store = await of_choosy(database)
     store.error, store.times = StoreUnavailable("the disk is full"), 20
     async with gateway(ECHO, store=store) as g:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from agent.runtime.context import context
-from gateway.__main__ import main, parser
+from gateway.__main__ import main
+from gateway.cli.parser import parser
 from gateway.cli.sessions import manage
 from gateway.config import Config, secrets_of
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, message

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from gateway.views.tree_image import ROW
 from storage.records.entries import Draft, Kind, message
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
@@ -48,7 +49,7 @@ async def test_branches_are_drawn_and_pictured(store: Store) -> None:
         picture = list(g.chat.shown.values())[-2].upload
         assert picture is not None and picture.picture
         width, height = Image.open(io.BytesIO(picture.data)).size
-        assert width == 900 and height < 400
+        assert 300 < width < 900 and height < 400
 
 
 async def test_a_filter_by_button_changes_the_text_only(store: Store) -> None:
@@ -126,8 +127,24 @@ async def test_after_going_back_the_leaf_is_shown_inside_its_branch(store: Store
         assert drawn(shown.text)[:2] == ["● #1 👤 one", "  #2 🤖 re: one"]
         await ask(g, "/branch 1")
         shown = await ask(g, "/tree")
-        assert drawn(shown.text)[0] == "  #1 👤 one"
+        assert drawn(shown.text)[:2] == ["● ○ the beginning", "  #1 👤 one"]
         assert "very beginning" in shown.text
+
+
+async def test_what_was_said_at_the_very_beginning_hangs_on_it_side_by_side(store: Store) -> None:
+    async with gateway(ECHO, store=store) as g:
+        await talk(g, "one", "/branch 1", "other")
+        shown = await ask(g, "/tree")
+        assert drawn(shown.text) == [
+            "› ○ the beginning",
+            "  ├─ #1 👤 one · 0 s",
+            "  │  #2 🤖 re: one",
+            "› └─ #3 👤 other · 0 s",
+            "●    #4 🤖 re: other",
+        ]
+        picture = list(g.chat.shown.values())[-2].upload
+        assert picture is not None and picture.picture
+        assert Image.open(io.BytesIO(picture.data)).height > 3 * ROW
 
 
 async def test_words_that_are_not_known_are_refused(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible model server whose replies follow the rules of agent.scripted.
+"""An OpenAI-compatible model server whose replies follow the rules of agent.models.scripted.
 
 In tests:
 

@@ -12,6 +12,7 @@ import re
 import struct
 import termios
 import threading
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,9 +28,12 @@ _UNFINISHED = re.compile(r"\x1b(\[[\d;?]*)?\Z")
 class Display:
     """All rows that were ever shown, the oldest first."""
 
-    rows: list[str] = field(default_factory=lambda: [""])
+    columns: int = COLUMNS
+    rows: list[list[str]] = field(default_factory=lambda: [[]])
+    """Cells; a wide character has an empty one after it."""
     row: int = 0
     column: int = 0
+    wraps: bool = True
     faults: list[str] = field(default_factory=list)
     """What was written that no program of ours should write."""
 
@@ -44,7 +48,7 @@ class Display:
 
     @property
     def text(self) -> str:
-        return "\n".join(row.rstrip() for row in self.rows)
+        return "\n".join("".join(row).rstrip() for row in self.rows)
 
     def _obey(self, arguments: str, what: str) -> None:
         match what:
@@ -52,10 +56,19 @@ class Display:
                 self.row -= int(arguments or 1)
                 if self.row < max(0, len(self.rows) - ROWS):
                     self.faults.append("the cursor left the screen")
-            case "K" if arguments == "2":
-                self.rows[self.row] = ""
+            case "C":
+                self.column = min(self.column + int(arguments or 1), self.columns - 1)
+            case "D":
+                self.column = max(self.column - int(arguments or 1), 0)
+            case "K" if not arguments:
+                del self.rows[self.row][self.column :]
+            case "J" if not arguments:
+                del self.rows[self.row][self.column :]
+                del self.rows[self.row + 1 :]
+            case "h" | "l" if arguments == "?7":
+                self.wraps = what == "h"
             case "m" | "h" | "l":
-                pass  # colours, and whether the cursor is seen
+                pass  # colours, whether the cursor is seen, how pasted text comes
             case _:
                 self.faults.append(f"a sequence that is not known: {arguments}{what}")
 
@@ -63,22 +76,35 @@ class Display:
         match character:
             case "\r":
                 self.column = 0
+            case "\b":
+                self.column = max(self.column - 1, 0)
             case "\n":
                 self._next_row()
             case _:
                 if not character.isprintable():
                     self.faults.append(f"{character!r} reached the terminal")
-                if self.column == COLUMNS:
-                    self._next_row()
-                    self.column = 0
-                row = self.rows[self.row].ljust(self.column)
-                self.rows[self.row] = row[: self.column] + character + row[self.column + 1 :]
-                self.column += 1
+                self._show([character, *[""] * (width(character) - 1)])
+
+    def _show(self, cells: list[str]) -> None:
+        if self.column + len(cells) > self.columns:
+            if self.wraps:
+                self._next_row()
+                self.column = 0
+            else:
+                self.column = self.columns - len(cells)
+        row = self.rows[self.row]
+        row += [" "] * (self.column - len(row))
+        row[self.column : self.column + len(cells)] = cells
+        self.column += len(cells)
 
     def _next_row(self) -> None:
         self.row += 1
         if self.row == len(self.rows):
-            self.rows.append("")
+            self.rows.append([])
+
+
+def width(character: str) -> int:
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 @dataclass
@@ -140,15 +166,15 @@ def _read(descriptor: int) -> bytes:
 
 
 @contextmanager
-def terminal() -> Iterator[Terminal]:
+def terminal(columns: int = COLUMNS) -> Iterator[Terminal]:
     """A thread reads, as a terminal does: whoever writes must not wait for itself."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
     with (
         os.fdopen(theirs, encoding="utf-8", closefd=False) as input_,
         os.fdopen(theirs, "w", encoding="utf-8") as output,
     ):
-        shown = Terminal(input_, output, ours)
+        shown = Terminal(input_, output, ours, Display(columns))
         reader = threading.Thread(target=shown.show)
         reader.start()
         yield shown

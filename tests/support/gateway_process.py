@@ -136,7 +136,7 @@ def write_config(folder: Path, **sections: Mapping[str, Any]) -> Path:
 
 
 def write_rules(folder: Path, rules: list[dict[str, Any]]) -> str:
-    """The name of a model that follows these rules (see agent.scripted)."""
+    """The name of a model that follows these rules (see agent.models.scripted)."""
     path = folder / "rules.yaml"
     path.write_text(json.dumps({"rules": rules}), encoding="utf-8")  # JSON is YAML too
     return f"scripted:{path}"

@@ -1,6 +1,7 @@
 """What the documents promise is what the program has: keys, commands, examples, targets."""
 
 import argparse
+import ast
 import re
 import tomllib
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from agent.delegation.tables.parse import parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
-from gateway.__main__ import parser
 from gateway.cli import main
+from gateway.cli.parser import parser
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
 from gateway.config import Config, load
@@ -281,22 +282,20 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert (ROOT / target).exists()
 
 
-def test_every_module_is_on_the_map() -> None:
-    modules = [
-        path.relative_to(ROOT)
-        for layer in ("gateway", "adapters", "agent", "storage")
-        for path in (ROOT / layer).rglob("*.py")
-        if path.name != "__init__.py"
-    ]
-    named = set(re.findall(r"`([\w./]+)`", DOCUMENTS["AGENTS.md"]))
-    assert modules
-    lost = [module for module in modules if not {str(module), *folders(module)} & named]
-    assert sorted(map(str, lost)) == []
+PACKAGES = [
+    path.parent
+    for layer in ("gateway", "adapters", "agent", "storage")
+    for path in (ROOT / layer).rglob("__init__.py")
+    if "migrations" not in path.parts
+]
 
 
-def folders(module: Path) -> set[str]:
-    """What stands on the map as a folder: everything in it is of one kind."""
-    return {f"{parent}/" for parent in module.parents if parent.name == "migrations"}
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_package_says_what_lives_there(package: Path) -> None:
+    said = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    assert 1 <= len(said.splitlines()) <= 9
+    here = {path.stem for path in package.iterdir()} | {path.name for path in PACKAGES}
+    assert set(re.findall(r"`(\w+)`", said)) - here <= {"bough"}
 
 
 def test_every_file_that_is_named_exists() -> None:

@@ -102,7 +102,7 @@ ESCALATE_TO_HUMAN: Json = {
 @dataclass(frozen=True, slots=True)
 class Extension:
     conditions: Any
-    """As given and plain; agent.table.extend says whether the table takes them."""
+    """As given and plain; `extend` of tables.parse says whether the table takes them."""
     reason: str
 
 

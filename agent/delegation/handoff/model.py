@@ -1,8 +1,8 @@
 """What a parent hands to a child with a task: files it read, commands it ran, what it found out.
 
 The call's argument is read leniently into a Handoff; `hydrate` brings in the files' contents. How
-it is made to fit a child's context is in agent.handoff_fit, how a child reads it in
-agent.handoff_text, and what is handed over unasked in agent.handoff_auto.
+it is made to fit a child's context is in `prune`, how a child reads it in `render`, and what is
+handed over unasked in `automatic`.
 """
 
 import re
@@ -213,7 +213,7 @@ class _Argument(BaseModel):
 def parse_handoff(value: object) -> Handoff | None:
     """A call's `handoff`; None where there is none. ToolError naming the field at fault.
 
-    No size is an error: what is too much is cut later, by agent.handoff_fit.prune, which says so.
+    No size is an error: what is too much is cut later, by `prune`, which says so.
     """
     given = validate(_Argument, {"handoff": value}).handoff
     return None if given is None else given.handoff()

@@ -22,6 +22,9 @@ from storage.tree.paths import fork_point
 
 PICTURED = 40
 """Runs in a picture."""
+BEGINNING = "the beginning"
+_TITLE = 60
+"""Characters of a row in a picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class _Outlined:
     """The entry that a fork begins with."""
     route: tuple[Stretch, ...]
     """To the leaf; to what it hangs on where that is drawn nowhere."""
+
+    @property
+    def several(self) -> bool:
+        """It begins with branches, not with one message that all hang on."""
+        return bool(self.runs) and self.runs[0].begins
 
 
 async def _tree(desk: CommandContext, asked: CommandCall) -> Work:
@@ -102,7 +110,7 @@ def drawn_tree(
     labels = {label.target: label.name for label in tx.tree.labels(session)}
     leaf = tree.route[-1].last if tree.route else None
     view = View(tx, shown, labels, leaf)
-    lines = [*_inherited_line(tx, tree)] if at == 0 else []
+    lines = _first_line(tx, tree) if at == 0 else []
     lines += page_lines(view, found[at]) if found else []
     many = "1 branch" if tree.branches == 1 else f"{tree.branches:,} branches"
     head = [many, *([] if shown is Filter.DEFAULT else [shown.value])]
@@ -146,15 +154,21 @@ def _as_far_as_drawn(
     return route
 
 
-def _inherited_line(tx: Transaction, tree: _Outlined) -> list[str]:
-    """What a fork begins with, in one line."""
+def _first_line(tx: Transaction, tree: _Outlined) -> list[str]:
+    """What the tree hangs on, where that is more than its first message alone."""
+    below = any(run.here for run in tree.runs)
     if tree.inherited is None:
-        return []
-    last = tx.tree.entry(tree.inherited)
-    inside = tree.route and not any(run.here for run in tree.runs)
+        shown = tree.several or not below
+        return [f"{'›' if below else '●'} ○ {BEGINNING}"] if shown else []
+    inside = tree.route and not below
     here = f", you are at #{tree.route[-1].last_number}" if inside else ""
     gutter = "●" if inside else "›" if tree.route else " "
-    return [f"{gutter} ⋮ {last.depth + 1:,} from another conversation, to #{last.number}{here}"]
+    return [f"{gutter} ⋮ {_inherited(tx, tree.inherited)}{here}"]
+
+
+def _inherited(tx: Transaction, last: int) -> str:
+    entry = tx.tree.entry(last)
+    return f"{entry.depth + 1:,} from another conversation, to #{entry.number}"
 
 
 def _filters(asked: CommandCall, shown: Filter) -> list[MenuItem]:
@@ -173,7 +187,24 @@ def _picture(view: View, tree: _Outlined) -> Picture:
     start = max(0, min(middle - PICTURED // 2, len(runs) - PICTURED))
     shown = runs[start : start + PICTURED]
     branches = tuple(_branch(view, run) for run in shown)
+    if tree.several and not start:
+        branches = (_beginning(view.tx, tree), *branches)
     return Picture(branches, above=start, below=len(runs) - start - len(shown))
+
+
+def _beginning(tx: Transaction, tree: _Outlined) -> Branch:
+    below = any(run.here for run in tree.runs)
+    inherited = tree.inherited is not None
+    return Branch(
+        level=0,
+        begins=False,
+        title=_inherited(tx, tree.inherited) if tree.inherited is not None else BEGINNING,
+        detail="",
+        labels=(),
+        person=False,
+        here=below or bool(tree.route) or not inherited,
+        leaf=not below and (bool(tree.route) or not inherited),
+    )
 
 
 def _branch(view: View, run: Run) -> Branch:
@@ -186,7 +217,7 @@ def _branch(view: View, run: Run) -> Branch:
     return Branch(
         level=run.level,
         begins=run.begins,
-        title=f"#{entry.number} {first_words(entry, 90)}",
+        title=f"#{entry.number} {first_words(entry, _TITLE)}",
         detail=f"{spans} · {age(view.tx.now - entry.time)} ago",
         labels=tuple(names[:3]),
         person=entry.body.get("role") == "user",

@@ -7,8 +7,9 @@ import pytest
 
 from adapters.base import Acknowledge, Button, CommandSpec, Edit, Post, Upload
 from adapters.events import File, Message, Press, Update
-from adapters.terminal.adapter import CONVERSATION, TerminalAdapter
-from adapters.terminal.plain import PlainScreen
+from adapters.terminal.adapter import CONVERSATION, Reopened, TerminalAdapter
+from adapters.terminal.plain_screen import PlainScreen
+from tests.stand_ins.terminal import terminal
 
 GO = Button("go: now", "t-go")
 
@@ -47,7 +48,7 @@ async def heard(adapter: TerminalAdapter) -> list[Update]:
 
 
 async def test_a_question_and_its_decision_are_lines() -> None:
-    adapter, output = chat("1\nhello\n")
+    adapter, output = chat("#1\nhello\n")
     question = await post(adapter, "Deploy\\_it?\nNow.", GO, Button("stop", "t-stop"))
     press, message = await heard(adapter)
     assert isinstance(press, Press)
@@ -58,22 +59,69 @@ async def test_a_question_and_its_decision_are_lines() -> None:
     assert output.getvalue() == (
         "bough> Deploy_it?\n"
         "       Now.\n"
-        "         [1] go: now\n"
-        "         [2] stop\n"
-        "         (type a number to choose)\n"
+        "         [#1] go: now\n"
+        "         [#2] stop\n"
+        "         (type a number with its # to choose)\n"
         "bough> you decided: go\n"
     )
 
 
-async def test_a_number_without_its_button_is_talk() -> None:
-    adapter, _ = chat("1\n²\n")
+@pytest.mark.parametrize("line", ["1", "²", "١", "#1 please", "##1", "#", "/goto #1", "9" * 5_000])
+async def test_only_a_number_with_its_mark_presses(line: str) -> None:
+    adapter, _ = chat(f"{line}\n")
+    await post(adapter, "Deploy?", GO)
+    (update,) = await heard(adapter)
+    assert isinstance(update, Message)
+    assert update.text == line
+
+
+async def test_a_number_that_answers_the_newest_question_brings_a_hint_and_no_other() -> None:
+    adapter, output = chat("1\n")
+    await post(adapter, "Deploy?", GO)
+    await heard(adapter)
+    hint = "bough> (1 was sent as a message; #1 presses the button)\n"
+    assert output.getvalue().count(hint) == 1
+    await post(adapter, "How many apples?")
+    adapter.screen = PlainScreen(io.StringIO("1\n"), output)
+    assert isinstance((await heard(adapter))[0], Message)
+    assert output.getvalue().count(hint) == 1
+
+
+@pytest.mark.parametrize("line", ["#1", "#2", "#0"])
+async def test_a_button_that_is_gone_presses_nothing_and_is_not_talk(line: str) -> None:
+    adapter, output = chat(f"{line}\n")
     question = await post(adapter, "Deploy?", GO)
     await edit(adapter, question, "Deploy?\n\nover")
-    assert [type(update) for update in await heard(adapter)] == [Message, Message]
+    await post(adapter, "Really?", Button("yes", "t-yes"), Button("no", "t-no"))
+    assert "[#2] yes" in output.getvalue()
+    updates = await heard(adapter)
+    if line == "#2":
+        assert [type(update) for update in updates] == [Press]
+    else:
+        assert updates == []
+        assert f"there is no button {line};" in output.getvalue()
+
+
+async def test_quit_ends_the_chat() -> None:
+    adapter, _ = chat("one\nquit the job\n QUIT\ntwo\n")
+    texts = [update.text for update in await heard(adapter) if isinstance(update, Message)]
+    assert texts == ["one", "quit the job"]
+
+
+async def test_nobody_is_greeted_in_a_pipe() -> None:
+    adapter, output = chat()
+
+    async def reopened() -> Reopened:
+        return Reopened("You go on.")
+
+    adapter.reopen = reopened
+    await adapter.start()
+    await heard(adapter)
+    assert output.getvalue() == ""
 
 
 async def test_what_changes_all_the_time_is_shown_once() -> None:
-    adapter, output = chat("1\n")
+    adapter, output = chat("#1\n")
     message = await post(adapter, "running", GO)
     said = output.getvalue()
     await edit(adapter, message, "still running", GO, fleeting=True)
@@ -89,7 +137,7 @@ async def test_a_page_that_is_turned_is_shown_again_with_its_buttons() -> None:
     await edit(
         adapter, message, "page 2", Button("back", "t-2"), Button("next", "t-3", beside=True)
     )
-    assert "bough> page 2\n         [2] back  [3] next\n" in output.getvalue()
+    assert "bough> page 2\n         [#2] back  [#3] next\n" in output.getvalue()
 
 
 async def test_control_characters_do_not_reach_the_output() -> None:
@@ -122,3 +170,18 @@ async def test_a_command_that_takes_a_file_takes_its_path(tmp_path: Path) -> Non
     files = [update.files for update in await heard(adapter) if isinstance(update, Message)]
     assert files == [(File(path, "my talk.jsonl", 0),), (), ()]
     assert await adapter.fetch(path, 10) == b"{}"
+
+
+async def test_on_a_terminal_that_can_do_no_more_rows_are_cut_between_words() -> None:
+    with terminal(40) as shown:
+        adapter = TerminalAdapter(PlainScreen(shown.input, shown.output))
+        await adapter.start()
+        await post(adapter, "  ├─ #3 👤 what is Bough, and what for", Button("a " * 20, "t"))
+        text = await shown.shows("choose)")
+    assert text[text.index("bough>") :].splitlines()[:5] == [
+        "bough>   ├─ #3 👤 what is Bough, and",
+        "         │    what for",
+        "         [#1] a a a a a a a a a a a a a",
+        "              a a a a a a a",
+        "         (type a number with its # to",
+    ]
