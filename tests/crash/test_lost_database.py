@@ -109,7 +109,7 @@ async def test_owners_on_discord_are_told_in_private(tmp_path: Path) -> None:
             (tmp_path / "bough.db").unlink()
             assert await gateway.wait() == 1
         (told,) = discord.said(discord.dm_of("ann"))
-        assert "bough.db was deleted" in told
+        assert "bough.db` was deleted" in told
         assert "Traceback" not in "\n".join(gateway.log)
 
 

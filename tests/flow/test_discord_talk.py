@@ -171,7 +171,8 @@ async def test_a_long_answer_arrives_in_order_with_its_code_whole(tmp_path: Path
     ids=["one", "emoji", "families", "right to left", "unbalanced", "100,000 characters"],
 )
 async def test_texts_of_any_kind_come_in_and_go_out_whole(tmp_path: Path, text: str) -> None:
-    async with discord_gateway(tmp_path, [says("parent", "{last}¶")]) as g:
+    session = {"max_answer_messages": 100}
+    async with discord_gateway(tmp_path, [says("parent", "{last}¶")], session=session) as g:
         g.tells(text)
         await g.reads("¶")
         assert heard(g) == [text]

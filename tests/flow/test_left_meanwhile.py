@@ -121,4 +121,4 @@ async def test_an_error_of_a_provider_is_shown_as_it_is(store: Store) -> None:
     rules = [{"reply": {"error": "bad_request", "text": "*no* [summary](http://x)"}}]
     async with gateway(rules, store=store) as g:
         await g.chat.say("hello")
-        await g.hears(r"\*no\* \[summary\](http://x)")
+        await g.hears(r"\*no\* `[summary](http://x)`")

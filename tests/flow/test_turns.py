@@ -266,7 +266,8 @@ async def test_what_cannot_be_delivered_is_put_aside_and_blocks_nothing(store: S
 async def test_a_long_answer_is_sent_in_order_and_whole(store: Store) -> None:
     long = "".join(f"line {number}\n" for number in range(3000))
     chat = RecordingAdapter(name="telegram", limit=1000)
-    async with gateway([{"reply": {"text": long}}], store=store, chat=chat) as g:
+    config = {"session": {"max_answer_messages": 100}}
+    async with gateway([{"reply": {"text": long}}], store=store, chat=chat, config=config) as g:
         await chat.say("hello")
         await g.hears("line 2999")
         assert "".join(chat.texts()) == long
