@@ -225,10 +225,10 @@ def _explain(error: ValidationError) -> str:
 
 _TELLING = re.compile(
     r"(?:\A|[_-])(?:(?:api|access|private|master|subscription)?[_-]?keys?|secrets?|token|passwd|"
-    r"passphrase|pwd|sig|signature|auth)\Z|secret|password|api[_-]?key",
+    r"passphrase|sig|signature|auth)\Z|[_-]pwd\Z|secret|password|api[_-]?key",
     re.IGNORECASE,
 )
-"""Names, of variables and in URLs, whose value is a secret."""
+"""Names, of variables and in URLs, whose value is a secret. PWD alone is the working directory."""
 _SHORTEST_IN_ENVIRONMENT = 8
 """Characters. There, other programs' variables have telling names and plain words in them."""
 _LONG = 24

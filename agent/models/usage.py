@@ -28,7 +28,9 @@ def count(value: object) -> int | None:
     """A number of tokens; None where it is none that can be."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return int(value) if 0 <= value <= MOST_TOKENS else None
 

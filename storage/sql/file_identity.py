@@ -37,7 +37,19 @@ class Whereabouts:
                 continue  # a folder that cannot be read for now says nothing of the file
             if not os.path.samestat(there, opened):
                 return f"{path} was replaced by another file while it was in use"
-        return ""
+        return self._parted()
+
+    def _parted(self) -> str:
+        """Where a file was moved and a link put in its place, its WAL stayed behind: whoever opens
+        it by that name looks for the WAL beside what the link leads to."""
+        file = os.path.realpath(self.named)
+        opened = self._opened.get(self._beside("-wal"))
+        if file == str(self._file) or opened is None:
+            return ""
+        with suppress(OSError):
+            if os.path.samestat(Path(f"{file}-wal").stat(), opened):
+                return ""  # its whole folder was moved
+        return f"{self.named} was moved to {file}, away from its WAL, while it was in use"
 
     def rescue(self, connection: sqlite3.Connection) -> str:
         """Copy what is still open; what became of that and what to do, for people. Blocks.

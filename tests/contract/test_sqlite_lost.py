@@ -40,7 +40,13 @@ def rename(database: Path) -> None:
     database.rename(database.with_name("moved.db"))
 
 
-AWAY = [delete, replace, delete_wal, delete_shared_memory, delete_all, rename]
+def move_and_link(database: Path) -> None:
+    """The link leads to the same file, but not to its WAL."""
+    rename(database)
+    database.symlink_to(database.with_name("moved.db"))
+
+
+AWAY = [delete, replace, delete_wal, delete_shared_memory, delete_all, rename, move_and_link]
 
 
 @pytest.mark.parametrize("away", AWAY)
@@ -50,7 +56,9 @@ async def test_what_is_written_after_the_loss_is_not_acknowledged(
     session = await new_session(sqlite)
     await append(sqlite, session.id, said("before"))
     away(database)
-    with pytest.raises(StoreLost, match=r"bough\.db.*(deleted|replaced).* while it was in use"):
+    with pytest.raises(
+        StoreLost, match=r"bough\.db.*(deleted|replaced|moved).* while it was in use"
+    ):
         await append(sqlite, session.id, said("after"))
     with pytest.raises(StoreLost):
         await path_of(sqlite, session.id)

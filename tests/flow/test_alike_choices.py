@@ -108,10 +108,25 @@ async def test_choices_that_look_the_same_are_told_apart(tmp_path: Path, other: 
         assert "✅ Olga decided: 3. Pa" in question["text"].replace("Ра", "Pa")
 
 
+async def test_choices_that_differ_only_in_their_middle_stand_in_full(tmp_path: Path) -> None:
+    conditions = [f"{'y' * 5_000} {where} {'z' * 5_000}" for where in ("Bern", "Minsk")]
+    rules = [delegate(paying(*conditions)), unclear(), ANSWER]
+    async with telegram_gateway(tmp_path, rules) as g:
+        question = await asks(g)
+        shown = "".join(g.texts())
+        assert shown.index("1. go: ") < shown.index("Bern") < shown.index("2. go: ")
+        assert shown.index("2. go: ") < shown.index("Minsk") < shown.index("3. Try again")
+        g.press(question, g.telegram.labels(question)[1])
+        assert (await result_of(g))["condition"] == conditions[1]
+        await g.settled()
+        decided = "".join(g.texts()).partition("Olga decided: ")[2]
+        assert "Minsk" in decided and "Bern" not in decided
+
+
 async def test_a_list_that_no_message_holds_comes_before_the_question_whole(
     tmp_path: Path,
 ) -> None:
-    conditions = [f"{'y' * 700} {number} {'z' * 700}" for number in range(12)]
+    conditions = [f"{number} {'y' * 700} {'z' * 700}" for number in range(12)]
     rules = [delegate(paying(*conditions)), unclear(), ANSWER]
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g)
@@ -120,7 +135,7 @@ async def test_a_list_that_no_message_holds_comes_before_the_question_whole(
         assert g.telegram.messages(OWNER)[-1] is question
         shown = "".join(g.texts()).replace("\n", "")
         for place, _ in enumerate(conditions, 1):
-            assert f"{place}. go: yyy" in shown
+            assert f"{place}. go: {place - 1} yyy" in shown
         assert shown.count("characters left out") == 12
         g.press(question, labels[-1])
         await result_of(g)

@@ -1,6 +1,6 @@
 """What a person may choose where a delegation asks one, and the outcome that a choice is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from agent.delegation.core.events import Delta, Finish
 from agent.delegation.core.report import Report, envelope
@@ -21,7 +21,8 @@ STOP = Choice("stop", "Stop", "danger")
 MOST_CHOICES = 25
 """As many buttons as every platform shows."""
 LONGEST_LABEL = 1_000
-"""Characters of a choice; of a longer one the middle is left out, which is said."""
+"""Characters of a choice; of a longer one the middle is left out, which is said, unless another has
+the same ends."""
 
 
 def choices(table: BranchTable | None, options: Sequence[str]) -> tuple[Choice, ...]:
@@ -31,8 +32,7 @@ def choices(table: BranchTable | None, options: Sequence[str]) -> tuple[Choice, 
     proposed = tuple(
         Choice(f"option:{i}", _told_apart(text, "Proposal")) for i, text in enumerate(options)
     )
-    shown = reports[: _room(options)]
-    reported = (_report_choice(condition, branch) for condition, branch in shown)
+    reported = _report_choices(reports[: _room(options)])
     return (*reported, *proposed, RETRY, STOP)
 
 
@@ -53,18 +53,31 @@ def _told_apart(label: str, what: str) -> str:
     return f"{what}: {label}" if skeleton(label) in own else label
 
 
-def _report_choice(condition: Condition, branch: Branch) -> Choice:
+def _report_text(condition: Condition, branch: Branch) -> str:
     named = "" if branch.name == SINGLE_BRANCH else f"{branch.name}: "
-    label = _told_apart(_bounded(f"{named}{condition.description}"), "Report")
-    return Choice(f"report:{condition.number}:{branch.name}", label, "primary")
+    return f"{named}{condition.description}"
+
+
+def _report_choices(reports: Sequence[tuple[Condition, Branch]]) -> Iterator[Choice]:
+    texts = [_report_text(condition, branch) for condition, branch in reports]
+    seen = [skeleton("".join(_ends(text))) for text in texts]
+    for (condition, branch), text, ends in zip(reports, texts, seen, strict=True):
+        label = _told_apart(text if seen.count(ends) > 1 else _bounded(text), "Report")
+        yield Choice(f"report:{condition.number}:{branch.name}", label, "primary")
 
 
 def _bounded(label: str) -> str:
     left_out = len(label) - LONGEST_LABEL
     if left_out <= 0:
         return label
+    begin, end = _ends(label)
+    return f"{begin} … [{left_out} characters left out] … {end}"
+
+
+def _ends(label: str) -> tuple[str, str]:
+    """What is shown of a long label; of a short one, all."""
     half = LONGEST_LABEL // 2
-    return f"{label[:half]} … [{left_out} characters left out] … {label[-half:]}"
+    return (label, "") if len(label) <= LONGEST_LABEL else (label[:half], label[-half:])
 
 
 def chosen_report(

@@ -117,8 +117,7 @@ class Resolution:
 class HumanRequest:
     question: str
     options: tuple[str, ...]
-    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, and no two the same before they
-    are cut."""
+    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, no two the same."""
 
 
 def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
@@ -149,7 +148,10 @@ def parse_human_request(arguments: Mapping[str, Any]) -> HumanRequest | Fault:
     question = as_text(given.get("question"))
     if not question:
         return Fault("question is missing: say what a person is to decide")
-    return HumanRequest(question, _options(given.get("options")))
+    options = _options(given.get("options"))
+    if len(set(map(fold, options))) < len(options):
+        return Fault(f"two options are the same in their first {OPTION_LIMIT} characters: shorten")
+    return HumanRequest(question, options)
 
 
 def _options(value: Any) -> tuple[str, ...]:

@@ -40,6 +40,8 @@ def test_what_telling_names_of_the_environment_hold_is_secret() -> None:
         "BOUGH_MODELS__PARENT__API_KEYS": "first-of-two, second-of-two",
         "DB_PASSWORD": "hunter2hunter2",
         "HTTPS_PROXY": "http://me:proxy-pass@proxy:3128",
+        "MYSQL_PWD": "hunter3hunter3",
+        "PWD": "/srv/where/it/runs",
         "MAX_TOKENS": "1234567890",
         "SSH_AUTH_SOCK": "/tmp/agent.socket",
         "MONKEY": "just a monkey",
@@ -48,7 +50,8 @@ def test_what_telling_names_of_the_environment_hold_is_secret() -> None:
     }
     assert environment_secrets(environ) == {
         "from-openai", "from-amazon", "from-github", "first-of-two", "second-of-two",
-        "first-of-two, second-of-two", "hunter2hunter2", "proxy-pass", "bWU6cHJveHktcGFzcw==",
+        "first-of-two, second-of-two", "hunter2hunter2", "hunter3hunter3", "proxy-pass",
+        "bWU6cHJveHktcGFzcw==",
     }  # fmt: skip
 
 
