@@ -52,8 +52,11 @@ def spoken(identity: str, name: str, given: str, typed: str) -> Json:
 
 
 def speaker_of(body: Json) -> Speaker | None:
-    """None for what was not said in a group, or before speakers were kept."""
+    """None for what was not said in a group, or before speakers were kept. OpenAI's "name" of a
+    person's message, which only a file brings, is a claim too."""
     found, content = body.get("speaker"), body.get("content")
+    if "speaker" not in body and isinstance(named := body.get("name"), str) and named.strip():
+        found = {"id": _IMPORTED + named, "name": named}
     if body.get("role") != "user" or not isinstance(found, dict) or not isinstance(content, str):
         return None
     id_, name, at = found.get("id"), found.get("name"), found.get("typed")

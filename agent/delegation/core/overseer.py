@@ -154,7 +154,9 @@ def parse_human_request(arguments: Mapping[str, Any]) -> HumanRequest | Fault:
         return Fault(f"{len(options)} options are too many: give at most {MAX_OPTIONS}")
     for place, option in enumerate(options, 1):
         if len(option) > OPTION_LIMIT:
-            return Fault(f"option {place} is too long: write it in at most {OPTION_LIMIT} characters")
+            return Fault(
+                f"option {place} is too long: write it in at most {OPTION_LIMIT} characters"
+            )
     return HumanRequest(question, options)
 
 

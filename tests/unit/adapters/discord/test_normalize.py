@@ -382,12 +382,13 @@ def test_a_press_of_a_button_that_is_not_ours_is_nothing() -> None:
     assert told.interaction() is None
 
 
-def test_an_interaction_in_a_place_that_the_library_does_not_know_is_nothing() -> None:
+def test_an_interaction_in_a_place_that_the_library_does_not_know_cannot_be_read() -> None:
     told = Told()
     message = told.discord.world.post(told.discord.dm_of("ann"), {"content": "sure?"})
     told.discord.press_forged(message, "bough:secret", "ann")
     told._events[-1]["channel"]["type"] = 99
-    assert told.interaction() is None
+    with pytest.raises(ValueError, match="where"):
+        told.interaction()
 
 
 def test_what_is_not_a_handle_is_none() -> None:
