@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 import discord
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
