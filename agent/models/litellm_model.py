@@ -16,10 +16,18 @@ from dataclasses import replace
 from http import HTTPStatus
 from itertools import count, islice
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
-from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
+from agent.models.base import (
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Reply,
+    Request,
+    ToolCall,
+    host_of,
+    price,
+)
 from agent.models.litellm_usage import read_leniently
 from agent.models.retry import read_retry_after
 from agent.models.usage import count as token_count
@@ -265,13 +273,13 @@ def _translate(spec: ModelSpec, error: Exception) -> ModelError:
             case httpx.HTTPStatusError():
                 return _refused(spec, cause.response)
             case httpx.TimeoutException():
-                text = f"{_host(spec)} did not answer in time"
+                text = f"{host_of(spec)} did not answer in time"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
             case httpx.ConnectError():
-                text = f"cannot connect to {_host(spec)}"
+                text = f"cannot connect to {host_of(spec)}"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
             case httpx.TransportError():
-                text = f"{_host(spec)} cut the connection"
+                text = f"{host_of(spec)} cut the connection"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
     return _own(spec, error)
 
@@ -363,11 +371,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return ""
-
-
-def _host(spec: ModelSpec) -> str:
-    """Where the model is, without anything of the URL that may be secret."""
-    return urlsplit(spec.api_base or "").netloc.rpartition("@")[2] or "the provider"
 
 
 def _error(
