@@ -97,7 +97,7 @@ async def test_a_child_that_takes_too_long_is_a_timeout_with_a_diagnosis(
     store: Store, tmp_path: Path
 ) -> None:
     async with gateway(SLOW, store=store, config={"models": MODELS}) as g:
-        lives(g, Life(cap=0.1, diagnoses=str(tmp_path / "logs")))
+        lives(g, Life(cap=1.0, diagnoses=str(tmp_path / "logs")))
         result = await ask_one(g)
         assert (result["status"], result["exit_reason"]) == ("timeout", "timeout")
         (file,) = (tmp_path / "logs").iterdir()
