@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
@@ -166,7 +165,7 @@ class DiscordAdapter:
 
     async def _post(self, rest: Rest, post: Post) -> str:
         handle = Handle.parse(post.handle)
-        if handle is not None and handle.kind == "command" and not handle.expired(time.time()):
+        if handle is not None and handle.kind == "command":
             try:
                 return await self._answer(rest, handle, post)
             except (Refused, Unreachable, Misconfigured) as error:
@@ -216,8 +215,8 @@ class DiscordAdapter:
         handle = Handle.parse(acknowledge.handle)
         if not acknowledge.text.strip():
             return
-        if handle is None or handle.expired(time.time()):
-            raise Refused("Discord takes no answer to a press after 15 minutes")
+        if handle is None:
+            raise Refused(f"{acknowledge.handle!r} is no press of Discord's")
         await self._deferrals.settled(acknowledge.handle)
         try:
             await rest.call(

@@ -28,6 +28,7 @@ _LABEL = 80
 _NONCE = 25
 _NAME = 32
 _DESCRIPTION = 100
+_CODE = re.compile(r"(```.*?```|``.+?``|`[^`\n]+`)", re.DOTALL)
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 _ACTION_ROW, _BUTTON = 1, 2
@@ -130,7 +131,11 @@ def _file_name(upload: Upload) -> str:
 def _content(message: Post | Edit) -> str:
     text = str(message.body["text"])
     if message.plain:
-        escaped = escape_markdown(text)
+        # Code stays code: out of it, what a worker saw would make links.
+        escaped = "".join(
+            piece if piece.startswith("`") else escape_markdown(piece)
+            for piece in _CODE.split(text)
+        )
         # Escapes make it longer; where they do not fit, markup is the smaller evil.
         return escaped if units(escaped) <= LIMIT else text
     return text

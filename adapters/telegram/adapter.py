@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar, assert_never
 
 import telegram
@@ -30,9 +31,10 @@ from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
-from adapters.telegram.render import caption, keyboard, label, notice, render
+from adapters.telegram.render import caption, keyboard, label, notice, render, unformatted
 
 T = TypeVar("T")
+_Said = TypeVar("_Said", Post, Edit)
 
 log = logging.getLogger(__name__)
 
@@ -127,9 +129,9 @@ class TelegramAdapter:
         with adapter_errors(self._token):
             match outgoing:
                 case Post():
-                    return await self._post(outgoing)
+                    return await self._post(_with_formats_or_not(outgoing))
                 case Edit():
-                    await self._edit(outgoing)
+                    await self._edit(_with_formats_or_not(outgoing))
                 case Typing():
                     await self._typing(outgoing)
                 case Acknowledge():
@@ -161,7 +163,7 @@ class TelegramAdapter:
             return await self._bot.send_message(
                 to,
                 post.body["text"],
-                entities=_entities(post.body, post.plain),
+                entities=_entities(post.body),
                 link_preview_options=_NO_PREVIEW,
                 message_thread_id=thread,
                 reply_parameters=reply,
@@ -173,7 +175,7 @@ class TelegramAdapter:
                 to,
                 upload.data,
                 caption=body["text"] or None,
-                caption_entities=_entities(body, post.plain),
+                caption_entities=_entities(body),
                 filename=name,
                 message_thread_id=thread,
                 reply_parameters=reply,
@@ -183,7 +185,7 @@ class TelegramAdapter:
             to,
             upload.data,
             caption=body["text"] or None,
-            caption_entities=_entities(body, post.plain),
+            caption_entities=_entities(body),
             filename=name,
             message_thread_id=thread,
             reply_parameters=reply,
@@ -205,7 +207,7 @@ class TelegramAdapter:
                 edit.body["text"],
                 to,
                 message_id,
-                entities=_entities(edit.body, edit.plain),
+                entities=_entities(edit.body),
                 link_preview_options=_NO_PREVIEW,
                 reply_markup=markup,
             )
@@ -217,7 +219,7 @@ class TelegramAdapter:
                 to,
                 message_id,
                 caption=body["text"] or None,
-                caption_entities=_entities(body, edit.plain),
+                caption_entities=_entities(body),
                 reply_markup=markup,
             )
 
@@ -272,6 +274,10 @@ def _reply(message_id: str) -> telegram.ReplyParameters | None:
     return telegram.ReplyParameters(_message_id(message_id), allow_sending_without_reply=True)
 
 
-def _entities(body: Body, plain: bool) -> Sequence[telegram.MessageEntity] | None:
+def _with_formats_or_not(message: _Said) -> _Said:
+    return replace(message, body=unformatted(message.body)) if message.plain else message
+
+
+def _entities(body: Body) -> Sequence[telegram.MessageEntity] | None:
     formats = body.get("entities")
-    return telegram.MessageEntity.de_list(formats, None) if formats and not plain else None
+    return telegram.MessageEntity.de_list(formats, None) if formats else None

@@ -4,6 +4,7 @@ A body is {"text", "entities"}: the text is never parsed by Telegram, the format
 """
 
 import logging
+import re
 from collections.abc import Sequence
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
@@ -19,6 +20,12 @@ log = logging.getLogger(__name__)
 
 _LABEL = 64
 """UTF-16 units of a button's label; more does not fit on a phone."""
+_CODE = ("code", "pre")
+_WORD = re.compile(r"\S+")
+_LINKED = re.compile(r"://|@\w|\w\.\w|(?<![\w/])/\w|#\w|\$[A-Za-z]|\+\d")
+"""In words of which Telegram makes links by itself, where they are not in code."""
+_NO_LINK = str.maketrans("./@#$+", "\N{ONE DOT LEADER}\N{FRACTION SLASH}＠＃＄＋")
+"""Characters that look like theirs, and are as long."""
 _STYLES = {"primary": "primary", "danger": "danger"}
 
 
@@ -68,6 +75,25 @@ def caption(body: Body) -> Body:
     """The body as a file's caption: at most 1024 UTF-16 units, "" where it is blank."""
     text = shortened(body["text"], MessageLimit.CAPTION_LENGTH) if body["text"].strip() else ""
     return {"text": text, "entities": clipped(body.get("entities", ()), utf16.length(text))}
+
+
+def unformatted(body: Body) -> Body:
+    """The body without its formats. What stood in code, which may be anything that a worker saw,
+    makes no links without it either."""
+    text, table = body["text"], utf16.offsets(body["text"])
+    pieces, end = [], 0
+    for entity in body.get("entities", ()):
+        start = utf16.index(table, entity["offset"])
+        if entity["type"] not in _CODE or start < end:
+            continue
+        pieces.append(text[end:start])
+        end = utf16.index(table, entity["offset"] + entity["length"])
+        pieces.append(_WORD.sub(_without_link, text[start:end]))
+    return {"text": "".join(pieces) + text[end:], "entities": []}
+
+
+def _without_link(word: re.Match[str]) -> str:
+    return word[0].translate(_NO_LINK) if _LINKED.search(word[0]) else word[0]
 
 
 def _formatted(source: str) -> Rich:

@@ -12,7 +12,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from agent.delegation.core.machine import State
-from agent.models.base import ModelSpec
+from agent.models.base import ModelSpec, host_of
 from agent.runtime.next_step import calls_of
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
@@ -204,7 +204,7 @@ async def write_diagnosis(
         "doing": activity.tool or "nothing was started",
         "model": spec.model,
         "configured_as": spec.name,
-        "api_base": spec.api_base or "the provider's own",
+        "api_base": host_of(spec),
         "key": "configured" if spec.api_key else "not configured; the environment's, if any",
         "toolsets": list(state.task.toolsets),
         "branch_table": state.table is not None,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from storage.records.entries import Json, Usage
 
@@ -105,6 +106,11 @@ class Model(Protocol):
     async def complete(self, request: Request) -> Reply:
         """One call. Cancelling it closes the connection. Raises ModelError."""
         ...
+
+
+def host_of(spec: ModelSpec) -> str:
+    """Where the model is, without anything of the URL that may be secret."""
+    return urlsplit(spec.api_base or "").netloc.rpartition("@")[2] or "the provider"
 
 
 def price(spec: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:

@@ -5,25 +5,33 @@ is kept quiet and does nothing on its own: no telemetry, no retries, no logs of 
 """
 
 import asyncio
-import functools
 import importlib
 import json
 import logging
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import count, islice
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
-from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
+from agent.models.base import (
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Reply,
+    Request,
+    ToolCall,
+    host_of,
+    price,
+)
+from agent.models.litellm_usage import read_leniently
 from agent.models.retry import read_retry_after
 from agent.models.usage import count as token_count
-from agent.models.usage import dollars, estimated_input, estimated_output, readable_usage
+from agent.models.usage import dollars, estimated_input, estimated_output
 from storage.records.entries import Json, Usage
 
 CONNECT_TIMEOUT = 10.0
@@ -153,7 +161,7 @@ def _import_litellm() -> Any:
     litellm: Any = importlib.import_module("litellm")
     for name in _NEEDED_BY_A_CALL:
         importlib.import_module(name)
-    _read_usage_leniently()
+    read_leniently()
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True
@@ -164,23 +172,6 @@ def _import_litellm() -> Any:
     # A call that is cancelled at the right moment leaves one behind, which does no harm.
     warnings.filterwarnings("ignore", r"coroutine '\w+\.acompletion' was never", RuntimeWarning)
     return litellm
-
-
-def _read_usage_leniently() -> None:
-    """litellm takes no reply of a server whose usage has one odd number. It is mended before."""
-    place = importlib.import_module("litellm.llms.openai.chat.gpt_transformation")
-    convert: Callable[..., Any] = place.convert_to_model_response_object
-    if hasattr(convert, "__wrapped__"):
-        return  # another model of ours was there before
-
-    @functools.wraps(convert)
-    def converted(*args: Any, **named: Any) -> Any:
-        answer = named.get("response_object")
-        if isinstance(answer, dict) and "usage" in answer:
-            named["response_object"] = answer | {"usage": readable_usage(answer["usage"])}
-        return convert(*args, **named)
-
-    setattr(place, convert.__name__, converted)
 
 
 def _sendable(message: Json, provider: str) -> Json:
@@ -282,13 +273,13 @@ def _translate(spec: ModelSpec, error: Exception) -> ModelError:
             case httpx.HTTPStatusError():
                 return _refused(spec, cause.response)
             case httpx.TimeoutException():
-                text = f"{_host(spec)} did not answer in time"
+                text = f"{host_of(spec)} did not answer in time"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
             case httpx.ConnectError():
-                text = f"cannot connect to {_host(spec)}"
+                text = f"cannot connect to {host_of(spec)}"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
             case httpx.TransportError():
-                text = f"{_host(spec)} cut the connection"
+                text = f"{host_of(spec)} cut the connection"
                 return _error(spec, ModelErrorKind.UNAVAILABLE, text)
     return _own(spec, error)
 
@@ -380,11 +371,6 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return ""
-
-
-def _host(spec: ModelSpec) -> str:
-    """Where the model is, without anything of the URL that may be secret."""
-    return urlsplit(spec.api_base or "").netloc.rpartition("@")[2] or "the provider"
 
 
 def _error(

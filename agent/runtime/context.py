@@ -139,8 +139,8 @@ def _message(entry: Entry, model: str | None) -> Json:
     message: Json = {"role": body["role"], "content": content}
     if "tool_call_id" in body:
         message["tool_call_id"] = body["tool_call_id"]
-    if "name" in body:
-        message["name"] = body["name"]
+    if "name" in body and body["role"] == "tool":
+        message["name"] = body["name"]  # of others, providers may read it as who speaks
     if message["content"] is None and not body.get("tool_calls"):
         message["content"] = ""
     if "raw" in body:

@@ -6,26 +6,64 @@ one checks that.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
 
 from storage.records.entries import Entry
 
 Path = tuple[Entry, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    path: Path
+    characters: int
+
+
 class Paths:
-    def __init__(self, limit: int = 20_000) -> None:
-        """`limit`: entries in all. What was used longest ago goes first."""
+    def __init__(self, limit: int = 20_000, characters: int = 50_000_000) -> None:
+        """`limit`: entries in all; `characters`: of text in them. What was used longest ago goes
+        first."""
         self._limit = limit
-        self._size = 0
-        self._kept: OrderedDict[int, Path] = OrderedDict()
+        self._most_characters = characters
+        self._size = self._characters = 0
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
 
     def get(self, session: int) -> Path:
         """Empty where it is not known."""
-        return self._kept.get(session, ())
+        kept = self._kept.get(session)
+        return kept.path if kept is not None else ()
 
     def keep(self, session: int, path: Path) -> None:
-        self._size += len(path) - len(self._kept.pop(session, ()))
-        self._kept[session] = path
-        while self._size > self._limit:
+        old = self._kept.pop(session, _Kept((), 0))
+        kept = _Kept(path, _characters(path, old))
+        self._kept[session] = kept
+        self._count(kept, 1)
+        self._count(old, -1)
+        while self._size > self._limit or self._characters > self._most_characters:
             _, oldest = self._kept.popitem(last=False)
-            self._size -= len(oldest)
+            self._count(oldest, -1)
+
+    def _count(self, kept: _Kept, sign: int) -> None:
+        self._size += sign * len(kept.path)
+        self._characters += sign * kept.characters
+
+
+def _characters(path: Path, old: _Kept) -> int:
+    """Of a path that mostly is an old one and what came since."""
+    known = len(old.path)
+    if 0 < known <= len(path) and path[0] is old.path[0] and path[known - 1] is old.path[-1]:
+        return old.characters + sum(_text(entry.body) for entry in path[known:])
+    return sum(_text(entry.body) for entry in path)
+
+
+def _text(value: Any) -> int:
+    match value:
+        case str():
+            return len(value)
+        case dict():
+            return sum(map(_text, value.values()))
+        case list():
+            return sum(map(_text, value))
+        case _:
+            return 0

@@ -57,8 +57,8 @@ JUNK = Allowance(each=(10, 60.0), total=(20, 60.0))
 REFUSALS = Allowance(each=(10, 60.0), total=(60, 20.0))
 """Presses on buttons that are there, by who may not press them or too late, on record. More than
 junk gets, which must not cover these."""
-
-
+UNREADABLE = Allowance(each=(50, 60.0), total=(100, 20.0))
+"""What comes and cannot be read, on record, by the conversation it came from."""
 ACKNOWLEDGEMENTS = Allowance(each=(10, 10.0), total=(40, 1.0))
 """Presses over these limits that the platform still hears we have."""
 
@@ -96,6 +96,7 @@ class Strangers:
         self._clock = clock
         self.answers = Limit(ANSWERS, clock)
         self.acknowledgements = Limit(ACKNOWLEDGEMENTS, clock)
+        self.unreadable = Limit(UNREADABLE, clock)
         # Known people apart: what strangers do must not cover what they do.
         self._presses = {
             (junk, known): Limit(JUNK if junk else REFUSALS, clock)

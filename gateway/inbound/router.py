@@ -104,13 +104,17 @@ class Router:
                 assert_never(update)
 
     async def _pass_over(self, odd: Unreadable) -> None:
-        """Put on record that something came, once, and that its conversation is read so far."""
+        """Put on record that something came, once, and that its conversation is read so far. What
+        is over the limit is only counted: the next message there moves the cursor past it."""
+        address = odd.conversation.address
+        if not self.strangers.unreadable.admits(address):
+            return self.strangers.ignored("events that cannot be read", address)
 
         def work(tx: Transaction) -> None:
             arrival = Arrival(
                 odd.key,
                 odd.kind,
-                odd.conversation.address,
+                address,
                 {"why": odd.why},
                 cursor=odd.message_id or None,
             )

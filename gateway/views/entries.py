@@ -134,6 +134,7 @@ def is_unanswered(tx: Transaction, leaf: int | None) -> bool:
 
 def fenced(text: str, limit: int) -> str:
     """A text as a block that is easily copied; a cut is said."""
+    text = visible(text)
     shown = text if len(text) <= limit else text[:limit]
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -20,10 +20,16 @@ _IMPORTED = "imported:"
 _ID_LIMIT = 40
 _NAME_LIMIT = 64
 
-_SUSPICIOUS = re.compile(r"[<﹤＜\[［]")
+_SUSPICIOUS = re.compile(r"[<﹤＜‹〈⟨\[［【〔⁅]")
 """What an imitation cannot do without."""
-_WRAPPER = re.compile(r"<\s*/?\s*(?:late\s*result|summary\s*of)\b")
-_ADDRESS = re.compile(r"\W*\[\s*[a-z]{1,20}\s*:\s*[\w.-]{1,80}\s*(?::\s*[\w.-]{1,80}\s*)?\]")
+_LOOKS = str.maketrans(
+    "аеорсуіѕӏмткοαερτιυκ‹〈⟨›〉⟩【〔⁅】〕⁆",
+    "aeopcyislmtkoaeptiuk<<<>>>[[[]]]",
+    "\u115f\u1160\u2800\u3164\uffa0",
+)
+"""Letters and brackets that look like ours; what is blank."""
+_WRAPPER = re.compile(r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of)(?![a-z0-9])")
+_ADDRESS = re.compile(r"\W*\[\s*[a-z]{1,20}\s*:\s*[\w./-]{1,80}\s*(?::\s*[\w./-]{1,80}\s*)?\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,11 @@ def spoken(identity: str, name: str, given: str, typed: str) -> Json:
 
 
 def speaker_of(body: Json) -> Speaker | None:
-    """None for what was not said in a group, or before speakers were kept."""
+    """None for what was not said in a group, or before speakers were kept. OpenAI's "name" of a
+    person's message, which only a file brings, is a claim too."""
     found, content = body.get("speaker"), body.get("content")
+    if "speaker" not in body and isinstance(named := body.get("name"), str) and named.strip():
+        found = {"id": _IMPORTED + named, "name": named}
     if body.get("role") != "user" or not isinstance(found, dict) or not isinstance(content, str):
         return None
     id_, name, at = found.get("id"), found.get("name"), found.get("typed")
@@ -126,7 +135,7 @@ def _imitates(line: str) -> bool:
     """Whether it reads like a speaker or a tag of ours, in lookalike characters too."""
     if not _SUSPICIOUS.search(line):
         return False
-    folded = unicodedata.normalize("NFKC", line).casefold()
+    folded = unicodedata.normalize("NFKC", line).casefold().translate(_LOOKS)
     seen = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc") or c == "\t")
     return _WRAPPER.search(seen) is not None or _ADDRESS.match(seen) is not None
 

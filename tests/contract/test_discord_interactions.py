@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from adapters.base import (
     Post,
     Refused,
 )
+from adapters.discord.interactions import Handle
 from adapters.events import Message, Press, Update
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_bot import TOKEN, Bot, calls, here, running
@@ -215,6 +217,23 @@ async def test_a_handle_from_before_a_restart_is_still_good(server: DiscordServe
         await bot.post(server.general, "after the restart", handle=update.handle)
         assert server.said(server.general) == ["after the restart"]
         assert len(server.messages(server.general)) == 1
+
+
+async def test_a_clock_that_is_far_ahead_makes_no_interaction_look_dead(
+    server: DiscordServer,
+) -> None:
+    """By its number this one is years old; Discord takes its token."""
+    async with running(server) as bot:
+        command = server.slash(server.general, "ann", "new")
+        [update] = await bot.got(1)
+        await server.wait_for(lambda: command.answered)
+        assert isinstance(update, Message)
+        handle = Handle.parse(update.handle)
+        assert handle is not None
+        await bot.post(server.general, "in place", handle=str(replace(handle, id=1)))
+        assert len(server.messages(server.general)) == 1
+        await bot.adapter.deliver(Acknowledge(f"press:1:{handle.token}", "for you alone"))
+        assert [whisper.text for whisper in server.whispers] == ["for you alone"]
 
 
 async def test_an_odd_reply_to_an_acknowledgement_stops_nothing(server: DiscordServer) -> None:

@@ -77,6 +77,23 @@ async def test_a_plain_post_has_no_formats(
     assert "entities" not in telegram.messages(ANN)[0]
 
 
+async def test_what_stood_in_code_makes_no_links_in_a_plain_post(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    seen = "see 😀 https://evil.example/x, @admin, t.me/x, /stop #now 10.0.0.1 and 1,5 €"
+    (body,) = adapter.render(f"😀 https://ours.example: `{seen}` **end** https://ours.example")
+    number = await adapter.deliver(Post(CHAT, body, plain=True))
+    assert number is not None
+    await adapter.deliver(Edit(CHAT, number, body, plain=True))
+    for call in (telegram.calls("sendMessage")[0], telegram.calls("editMessageText")[0]):
+        text = call.params["text"]
+        assert text.startswith("😀 https://ours.example: see 😀 https:")
+        assert text.endswith(" and 1,5 € end https://ours.example")
+        assert len(text) == len(body["text"])
+        for link in ("evil.", "@admin", "t.me", "/stop", "#now", "10.0"):
+            assert link not in text
+
+
 async def test_a_long_answer_arrives_whole(
     telegram: TelegramServer, adapter: TelegramAdapter
 ) -> None:

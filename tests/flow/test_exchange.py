@@ -61,6 +61,7 @@ async def test_secrets_are_taken_out_on_request(store: Store) -> None:
             shown = await command(g, text)
             assert shown.upload is not None
             assert (secret.encode() in shown.upload.data) is kept, text
+            assert (secret[:12] in shown.upload.name) is kept, text
         assert "`/export redact`" in (await command(g, "/export pdf")).text
 
 

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from adapters.events import Conversation, Unreadable
 from adapters.recording import RecordingAdapter, Shown
 from adapters.telegram.render import render
 from storage.records.entries import Json
@@ -184,3 +185,17 @@ async def test_a_strangers_flood_of_slash_commands_is_answered_a_few_times(tmp_p
         assert size(tmp_path)[0] - rows <= 10
         refused = [text for text in g.said(g.discord.general) if "I do not know you" in text]
         assert len(refused) == 3
+
+
+async def test_odd_events_of_a_busy_server_leave_few_rows(store: Store) -> None:
+    async with gateway(ECHO, store=store) as g:
+        for number in range(300):
+            place = Conversation("telegram", str(number % 3 + 50))
+            odd = Unreadable(f"telegram:unreadable:{number}", place, str(number), "odd")
+            await g.app.router.receive(odd)
+        await g.chat.say("still there?")
+        await g.hears("so be it")
+        assert len(await store.read(lambda tx: tx.directory.audits("unreadable"))) == 100
+        await g.app.router.note_ignored(now=True)
+        [(_, _, details, _)] = await store.read(lambda tx: tx.directory.audits("over the limit"))
+        assert (details["ignored"], details["people"]) == (200, 3)

@@ -117,7 +117,7 @@ class Resolution:
 class HumanRequest:
     question: str
     options: tuple[str, ...]
-    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, no two the same."""
+    """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, and no two the same."""
 
 
 def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
@@ -149,8 +149,14 @@ def parse_human_request(arguments: Mapping[str, Any]) -> HumanRequest | Fault:
     if not question:
         return Fault("question is missing: say what a person is to decide")
     options = _options(given.get("options"))
-    if len(set(map(fold, options))) < len(options):
-        return Fault(f"two options are the same in their first {OPTION_LIMIT} characters: shorten")
+    # Nothing is left out or cut: what a person never sees, they cannot decide on.
+    if len(options) > MAX_OPTIONS:
+        return Fault(f"{len(options)} options are too many: give at most {MAX_OPTIONS}")
+    for place, option in enumerate(options, 1):
+        if len(option) > OPTION_LIMIT:
+            return Fault(
+                f"option {place} is too long: write it in at most {OPTION_LIMIT} characters"
+            )
     return HumanRequest(question, options)
 
 
@@ -162,13 +168,9 @@ def _options(value: Any) -> tuple[str, ...]:
     for option in listed:
         whole = _line(option.get("label") if isinstance(option, dict) else option)
         if whole:
-            labels.setdefault(fold(whole), _label(whole))
-    return tuple(labels.values())[:MAX_OPTIONS]
+            labels.setdefault(fold(whole), whole)
+    return tuple(labels.values())
 
 
 def _line(value: Any) -> str:
     return " ".join(as_text(value).split())
-
-
-def _label(text: str) -> str:
-    return text if len(text) <= OPTION_LIMIT else text[: OPTION_LIMIT - 1] + "…"

@@ -50,7 +50,8 @@ async def _export(desk: CommandContext, asked: CommandCall) -> Work:
         return answer(desk, asked, _too_big(session, len(data), most, redacted=bool(wish)))
     without = ", secrets taken out" if wish else ""
     text = f"{quoted_name(overview)}, {_entries(len(exported.entries))}{without}."
-    file = StoredFile(safe_name(f"{name_of(overview)}.jsonl"), data)
+    name = redact(name_of(overview, 1_000)) if redact else name_of(overview)
+    file = StoredFile(safe_name(f"{name}.jsonl"), data)
     return lambda tx: desk.say(tx, asked, text, file=file)
 
 

@@ -392,13 +392,6 @@ def test_an_interaction_in_a_place_that_the_library_does_not_know_cannot_be_read
         told.interaction()
 
 
-def test_a_handle_expires_after_fifteen_minutes() -> None:
-    handle = Handle("command", (1_000_000 << 22) | 5, "token")
-    created = 1_420_070_400 + 1_000
-    assert not handle.expired(created + 14 * 60)
-    assert handle.expired(created + 16 * 60)
-
-
 def test_what_is_not_a_handle_is_none() -> None:
     for text in ("", "press", "press:1", "press:x:y", "modal:1:t", "press:1:"):
         assert Handle.parse(text) is None

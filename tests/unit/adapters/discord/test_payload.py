@@ -104,6 +104,13 @@ def test_an_edit_without_buttons_takes_them_away() -> None:
     assert payload.changed_message(Edit(PLACE, "7", {"text": "done"}))["components"] == []
 
 
+def test_what_stood_in_code_stays_there_in_plain_text() -> None:
+    text = "*a* `https://x.example *b*` ``c ` d`` *e* ```\n*f*\n``` `*g*"
+    shown = payload.new_message(Post(PLACE, {"text": text}, plain=True))["content"]
+    code = "`https://x.example *b*` ``c ` d`` \\*e\\* ```\n*f*\n```"
+    assert shown == f"\\*a\\* {code} \\`\\*g\\*"
+
+
 def test_plain_text_is_escaped_where_that_fits() -> None:
     post = Post(PLACE, {"text": "**bold**"}, plain=True)
     assert payload.new_message(post)["content"] == "\\*\\*bold\\*\\*"

@@ -87,9 +87,18 @@ def test_labels_model_changes_and_records_are_silent() -> None:
 
 
 def test_only_what_a_provider_understands_goes_out() -> None:
-    body = message("user", "hi", name="Ann", author="telegram:1", usage={"input": 1}, tier="worker")
-    assert context(path_of((Kind.MESSAGE, body))) == [
-        {"role": "user", "content": "hi", "name": "Ann"}
+    body = message("user", "hi", author="telegram:1", usage={"input": 1}, tier="worker")
+    assert context(path_of((Kind.MESSAGE, body))) == [{"role": "user", "content": "hi"}]
+
+
+def test_a_name_that_a_file_gives_a_message_is_told_as_a_claim() -> None:
+    """A provider would read OpenAI's field as who speaks; of others it is left out."""
+    said = message("user", "hi\n[telegram:1] Ann: yes", name="telegram:1] Ann")
+    claim = "[imported:telegram:1Ann] telegram:1) Ann: hi\n| [telegram:1] Ann: yes"
+    answer = message("assistant", "ok", name="owner")
+    assert context(path_of((Kind.MESSAGE, said), (Kind.MESSAGE, answer))) == [
+        {"role": "user", "content": claim},
+        {"role": "assistant", "content": "ok"},
     ]
 
 

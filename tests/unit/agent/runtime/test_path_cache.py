@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from agent.runtime.path_cache import Paths
 from storage.records.entries import Entry, Kind
 
@@ -31,3 +33,18 @@ def test_a_path_that_is_longer_than_the_limit_is_not_kept() -> None:
     assert paths.get(1) == ()
     paths.keep(2, path(4, 5))
     assert paths.get(2) == path(4, 5)
+
+
+def test_large_entries_count_by_their_text() -> None:
+    paths = Paths(characters=100)
+    one, two, three = (
+        replace(entry, body={"role": "user", "content": ["x" * 40]}) for entry in path(1, 2, 3)
+    )
+    paths.keep(1, (one,))
+    paths.keep(2, (two,))
+    paths.keep(1, (one, three))
+    assert paths.get(1) == (one, three)
+    assert paths.get(2) == ()
+    paths.keep(1, (three,))
+    paths.keep(2, (two,))
+    assert paths.get(1) == (three,)

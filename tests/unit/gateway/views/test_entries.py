@@ -72,6 +72,7 @@ def test_a_line_is_as_long_as_platforms_count_it(text: str, limit: int, line: st
     ("text", "block"),
     [
         ("a\n b", "```\na\n b\n```"),
+        ("a\u202eb\u200b\x07\n\tc", "```\nab\n\tc\n```"),
         ("```\nx\n```", "````\n```\nx\n```\n````"),
         ("x" * 9, "```\nxxxxx\n```\nCut: it has 9 characters."),
     ],

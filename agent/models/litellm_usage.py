@@ -1,0 +1,78 @@
+"""litellm's readers of what a call used, kept from losing a reply over an odd number."""
+
+import functools
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent.models.usage import readable_usage
+
+_LLMS = "litellm.llms"
+
+
+def read_leniently() -> None:
+    """litellm takes no reply of a server whose usage has one odd number. Where servers speak
+    OpenAI's protocol it is mended before it is read, elsewhere it counts as not given: then we
+    estimate. Once for the process."""
+    _mend_openai(importlib.import_module(f"{_LLMS}.openai.chat.gpt_transformation"))
+    anthropic = importlib.import_module(f"{_LLMS}.anthropic.chat.transformation").AnthropicConfig
+    _give_object(anthropic, "transform_parsed_response", "usage")
+    _guard(anthropic, "calculate_usage")
+    place = f"{_LLMS}.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
+    gemini = importlib.import_module(place).VertexGeminiConfig
+    name = "_transform_google_generate_content_to_openai_model_response"
+    _give_object(gemini, name, "usageMetadata")
+    _guard(gemini, "_calculate_usage", static=True)
+
+
+def _mend_openai(place: Any) -> None:
+    convert: Callable[..., Any] = place.convert_to_model_response_object
+    if _is_ours(convert):
+        return  # another model of ours was there before
+
+    @functools.wraps(convert)
+    def converted(*args: Any, **named: Any) -> Any:
+        answer = named.get("response_object")
+        if isinstance(answer, dict) and "usage" in answer:
+            named["response_object"] = answer | {"usage": readable_usage(answer["usage"])}
+        return convert(*args, **named)
+
+    setattr(place, convert.__name__, converted)
+
+
+def _give_object(config: Any, name: str, field: str) -> None:
+    """Readers of whole replies take for granted that the usage is an object."""
+    transform: Callable[..., Any] = getattr(config, name)
+    if _is_ours(transform):
+        return
+
+    @functools.wraps(transform)
+    def transformed(self: Any, completion_response: Any, *args: Any, **named: Any) -> Any:
+        if isinstance(completion_response, dict):
+            given = completion_response.get(field)
+            usage = given if isinstance(given, Mapping) else {}
+            completion_response = completion_response | {field: usage}
+        return transform(self, completion_response, *args, **named)
+
+    setattr(config, name, transformed)
+
+
+def _guard(config: Any, name: str, *, static: bool = False) -> None:
+    calculate: Callable[..., Any] = getattr(config, name)
+    if _is_ours(calculate):
+        return
+
+    @functools.wraps(calculate)
+    def calculated(*args: Any, **named: Any) -> Any:
+        try:
+            return calculate(*args, **named)
+        except Exception:  # noqa: BLE001
+            # Whatever a foreign reader raises over a number: the reply is worth more.
+            usage: Any = importlib.import_module("litellm").Usage
+            return usage(prompt_tokens=0, completion_tokens=0, total_tokens=0)
+
+    setattr(config, name, staticmethod(calculated) if static else calculated)
+
+
+def _is_ours(function: Any) -> bool:
+    return hasattr(function, "__wrapped__")
