@@ -29,13 +29,13 @@ def several(value: object) -> object:
 
 
 def sendable(value: SecretStr) -> SecretStr:
-    """A key goes into an HTTP header, which takes no other characters. What a reader copied with its
-    placeholder ("sk-…") would fail there, in words that name no key."""
+    """A key goes into an HTTP header, which takes no other characters. A placeholder ("sk-…") that
+    was left standing would fail there, in words that name no key."""
     secret = value.get_secret_value()
     if not (secret.isascii() and secret.isprintable()):
         raise ValueError(
-            "has a character that no key or token has (such as … or a line break): put the real one "
-            "there"
+            "has a character that no key or token has, such as … or a line break: "
+            "put the real one there"
         )
     return value
 
