@@ -6,10 +6,7 @@ its screen shows then, `tree.png` what `/tree` sends.
 
 import asyncio
 import io
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tests.stand_ins.terminal import Display, Terminal, terminal
+from tests.support.chat_process import ROOT, chatting
 
-HERE = Path(__file__).parents[2]
-PICTURES = HERE / "deploy" / "pictures"
+PICTURES = ROOT / "deploy" / "pictures"
 COLUMNS = 88
 SCENES = (
     ("hello", "watch a task being delegated"),
@@ -92,25 +89,11 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, terminal(COLUMNS) as shown:
         screen = shown.display = Coloured(COLUMNS)
-        command = [sys.executable, "-m", "gateway", "chat"]
-        environment = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(HERE),
-            "TERM": "xterm-256color",
-        }
-        chat = subprocess.Popen(
-            command, stdin=shown.input, stdout=shown.output, cwd=folder, env=environment
-        )
-        try:
+        with chatting(shown, Path(folder)):
             asyncio.run(conversation(shown, screen))
-            (PICTURES / "chat.svg").write_text(svg(screen), encoding="utf-8")
-            drawn = Path(folder, "bough-files", "tree.png").read_bytes()
-            (PICTURES / "tree.png").write_bytes(drawn)
-            shown.type("quit\r")
-            chat.wait(30)
-        finally:
-            chat.kill()
-            chat.wait()
+        (PICTURES / "chat.svg").write_text(svg(screen), encoding="utf-8")
+        drawn = Path(folder, "bough-files", "tree.png").read_bytes()
+        (PICTURES / "tree.png").write_bytes(drawn)
 
 
 if __name__ == "__main__":
