@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from agent.delegation.tables.parse import parse_table
+from agent.delegation.tables.parse import MAX_BYTES, MAX_CONDITIONS, parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
@@ -21,10 +21,16 @@ from gateway.cli import main
 from gateway.cli.parser import parser
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
+from gateway.commands.sessions.transfer import LARGEST_IN, LARGEST_OUT, MEGABYTE
+from gateway.commands.tree.fan import COUNTS
+from gateway.commands.tree.labels import NAME_LIMIT
+from gateway.commands.tree.tree import PICTURED
 from gateway.config import Config, load
 from gateway.inbound.router import STRANGER
 from gateway.outbound import buttons
 from gateway.questions.service import DENIED, UNKNOWN
+from gateway.views.sessions import LONGEST_TITLE
+from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("gateway", "adapters", "agent", "storage", "deploy", "tests/benchmarks")
@@ -265,6 +271,23 @@ def test_what_is_quoted_is_what_the_program_says() -> None:
     assert STRANGER.format(identity="telegram:1001").replace("`", "") in ALL
     for sentence in (DENIED, UNKNOWN, buttons.DENIED, buttons.UNKNOWN, NOT_YOURS):
         assert f"`{re.split('[.:]', sentence)[0]}`" in ALL
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    out = {platform: size // MEGABYTE for platform, size in LARGEST_OUT.items()}
+    limits = section("Limits", "storage/README.md")
+    for shown in (
+        f"{NAME_LIMIT:,} characters; {LONGEST_TITLE} |",
+        f"| {COUNTS[-1]} answers |",
+        f"| {LARGEST_IN // MEGABYTE} MB,",
+        f"| {out['telegram']} MB on Telegram, {out['discord']} MB on Discord;",
+        f"| {MOST_WORDS} words; the first {LONGEST_TEXT:,} characters of a message, "
+        f"{LONGEST_RESULT:,} of a tool's result;",
+        f"| {PICTURED} straight pieces,",
+    ):
+        assert shown in limits
+    table = section("Delegation along a branch table", "agent/README.md")
+    assert f"at most {MAX_CONDITIONS} conditions and {MAX_BYTES:,} bytes" in table
 
 
 def test_the_first_page_is_short() -> None:
