@@ -4,7 +4,7 @@ UV ?= $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 PACKAGES := gateway adapters agent storage
 
-.PHONY: run demo test check bench setup
+.PHONY: run demo test check bench pictures setup
 
 run: setup
 	@$(BIN)/bough run $(if $(CONFIG),--config $(CONFIG))
@@ -27,6 +27,10 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m tests.benchmarks
+
+# Those at the top of the README.
+pictures: setup
+	$(BIN)/python -m tests.support.pictures
 
 setup: .venv/.ready
 

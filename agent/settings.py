@@ -28,10 +28,25 @@ def several(value: object) -> object:
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
+def sendable(value: SecretStr) -> SecretStr:
+    """A key goes into an HTTP header, which takes no other characters. A placeholder ("sk-…") that
+    was left standing would fail there, in words that name no key."""
+    secret = value.get_secret_value()
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError(
+            "has a character that no key or token has, such as … or a line break: "
+            "put the real one there"
+        )
+    return value
+
+
 Url = Annotated[str, AfterValidator(base_url)]
 
 
-Token = Annotated[SecretStr, Field(min_length=1)]
+Key = Annotated[SecretStr, AfterValidator(sendable)]
+
+
+Token = Annotated[Key, Field(min_length=1)]
 
 
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -44,7 +59,7 @@ class Section(BaseModel):
 class ModelConfig(Section):
     model: str = Field(min_length=1)
     api_base: Url | None = None
-    api_key: SecretStr | None = None
+    api_key: Key | None = None
     api_keys: Annotated[tuple[Token, ...], BeforeValidator(several)] = ()
     api: str | None = None
     reasoning_effort: str | None = None

@@ -214,7 +214,7 @@ def _explain(error: ValidationError) -> str:
     for fault in error.errors(include_input=False, include_url=False):
         key = ".".join(str(part) for part in fault["loc"])
         if fault["type"] == "extra_forbidden":
-            lines.append(f"{key}: there is no such key. The README lists them all.")
+            lines.append(f"{key}: there is no such key. gateway/README.md lists them all.")
         elif fault["type"] == "missing":
             lines.append(f"{key}: is missing.")
         else:

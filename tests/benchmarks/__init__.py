@@ -1,1 +1,1 @@
-"""How fast it is, measured: `python -m benchmarks`."""
+"""How fast it is, measured: `python -m tests.benchmarks`."""

@@ -46,6 +46,26 @@ def test_a_fault_names_its_key(tmp_path: Path, text: str, named: str) -> None:
         load(written(tmp_path, text), {})
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[models.parent]\nmodel = 'x'\napi_key = 'sk-…'", "models.parent.api_key"),
+        ("[models.parent]\nmodel = 'x'\napi_key = \"sk-1\\n\"", "models.parent.api_key"),
+        ("[models.parent]\nmodel = 'x'\napi_keys = ['sk-1', 'clé']", "models.parent.api_keys.1"),
+        ("[models.presets.p]\nmodel = 'x'\napi_key = 'sk-…'", "models.presets.p.api_key"),
+        ("[telegram]\ntoken = '123456:…'", "telegram.token"),
+        ("[discord]\ntoken = '“token”'", "discord.token"),
+    ],
+)
+def test_a_key_that_no_header_takes_is_refused_and_not_shown(
+    tmp_path: Path, text: str, named: str
+) -> None:
+    """A placeholder that was left standing would be told as an answer that cannot be read."""
+    with pytest.raises(ConfigError, match=f"{named}: has a character that no key") as caught:
+        load(written(tmp_path, text), {})
+    assert "sk-" not in str(caught.value)
+
+
 def test_broken_toml_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not valid TOML"):
         load(written(tmp_path, "[telegram"), {})

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from agent.delegation.tables.parse import parse_table
+from agent.delegation.tables.parse import MAX_BYTES, MAX_CONDITIONS, parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
@@ -21,21 +21,32 @@ from gateway.cli import main
 from gateway.cli.parser import parser
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
+from gateway.commands.sessions.transfer import LARGEST_IN, LARGEST_OUT, MEGABYTE
+from gateway.commands.tree.fan import COUNTS
+from gateway.commands.tree.labels import NAME_LIMIT
+from gateway.commands.tree.tree import PICTURED
 from gateway.config import Config, load
 from gateway.inbound.router import STRANGER
 from gateway.outbound import buttons
 from gateway.questions.service import DENIED, UNKNOWN
+from gateway.views.sessions import LONGEST_TITLE
+from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+FOLDERS = ("gateway", "adapters", "agent", "storage", "deploy", "tests/benchmarks")
+READMES = ("README.md", *(f"{folder}/README.md" for folder in FOLDERS))
 DOCUMENTS = {
     name: (ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md")
+    for name in (*READMES, "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")
 }
+ALL = "\n".join(DOCUMENTS[name] for name in READMES)
+GATEWAY = "gateway/README.md"
+LONGEST = 200
+"""Lines of README.md."""
 
 
 MARKS: dict[Any, str] = {dict: ".NAME", tuple: "[]"}
-"""How the README writes the keys of what is in a mapping or a list."""
+"""How the documents write the keys of what is in a mapping or a list."""
 
 
 PERMISSIONS = {
@@ -48,11 +59,12 @@ PERMISSIONS = {
 """Discord's names, and which bit each is."""
 
 
-def section(heading: str) -> str:
+def section(heading: str, document: str = GATEWAY) -> str:
     """The text below a heading, to the next heading of its level or above."""
-    found = re.search(rf"^(#+) {re.escape(heading)}\n", README, re.MULTILINE)
-    assert found is not None, f"the README has no heading {heading!r}"
-    rest = README[found.end() :]
+    text = DOCUMENTS[document]
+    found = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
+    assert found is not None, f"{document} has no heading {heading!r}"
+    rest = text[found.end() :]
     end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.MULTILINE)
     return rest[: end.start()] if end is not None else rest
 
@@ -64,12 +76,12 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def blocks(language: str) -> list[str]:
-    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", README, re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", ALL, re.MULTILINE | re.DOTALL)
     return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
 
 
 def inner(annotation: Any) -> tuple[str, type[BaseModel]] | None:
-    """How the README marks the way to the section in such a value, and the section; or None."""
+    """How the documents mark the way to the section in such a value, and the section; or None."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "", annotation
     mark = MARKS.get(get_origin(annotation), "")
@@ -152,7 +164,7 @@ def test_no_hidden_command_is_shown_as_one_to_type() -> None:
     hidden = [name for name, command in COMMANDS.items() if command.hidden]
     assert hidden
     for name in hidden:
-        assert re.search(rf"(?<!\w)/{name}\b", README) is None
+        assert re.search(rf"(?<!\w)/{name}\b", ALL) is None
 
 
 def choices(of: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -209,7 +221,7 @@ def test_every_toml_block_can_be_loaded(tmp_path: Path, text: str) -> None:
     assert load(path, {}) != Config()
 
 
-def test_the_environment_variables_of_the_readme_are_taken(
+def test_the_environment_variables_that_are_shown_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -243,43 +255,87 @@ def test_the_table_in_the_script_is_the_one_that_is_explained() -> None:
 
 
 def test_the_invitation_to_discord_asks_for_what_is_listed() -> None:
-    wanted = re.search(r"The permissions are: ([^.]*)\.", README)
-    asked = re.search(r"&permissions=(\d+)", README)
+    wanted = re.search(r"The permissions are: ([^.]*)\.", ALL)
+    asked = re.search(r"&permissions=(\d+)", ALL)
     assert wanted is not None
     assert asked is not None
     names = [" ".join(name.split()) for name in wanted[1].split(",")]
     assert sum(1 << PERMISSIONS[name] for name in names) == int(asked[1])
 
 
-def test_what_the_readme_quotes_is_what_the_program_says() -> None:
+def test_what_is_quoted_is_what_the_program_says() -> None:
     rules = yaml.safe_load(RULES.read_text(encoding="utf-8"))["rules"]
     hello = next(r["reply"]["text"] for r in rules if "hello" in r["when"].get("last", ""))
-    shown = " ".join(README.split())
+    shown = " ".join(ALL.split())
     assert f"bough> {hello.replace('**', '')} you>" in shown
-    assert STRANGER.format(identity="telegram:1001").replace("`", "") in README
+    assert STRANGER.format(identity="telegram:1001").replace("`", "") in ALL
     for sentence in (DENIED, UNKNOWN, buttons.DENIED, buttons.UNKNOWN, NOT_YOURS):
-        assert f"`{re.split('[.:]', sentence)[0]}`" in README
+        assert f"`{re.split('[.:]', sentence)[0]}`" in ALL
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    out = {platform: size // MEGABYTE for platform, size in LARGEST_OUT.items()}
+    limits = section("Limits", "storage/README.md")
+    for shown in (
+        f"{NAME_LIMIT:,} characters; {LONGEST_TITLE} |",
+        f"| {COUNTS[-1]} answers |",
+        f"| {LARGEST_IN // MEGABYTE} MB,",
+        f"| {out['telegram']} MB on Telegram, {out['discord']} MB on Discord;",
+        f"| {MOST_WORDS} words; the first {LONGEST_TEXT:,} characters of a message, "
+        f"{LONGEST_RESULT:,} of a tool's result;",
+        f"| {PICTURED} straight pieces,",
+    ):
+        assert shown in limits
+    table = section("Delegation along a branch table", "agent/README.md")
+    assert f"at most {MAX_CONDITIONS} conditions and {MAX_BYTES:,} bytes" in table
+
+
+def test_the_first_page_is_short() -> None:
+    assert len(DOCUMENTS["README.md"].splitlines()) <= LONGEST
+
+
+def test_the_first_page_leads_to_every_other() -> None:
+    targets = set(re.findall(r"\]\(([^)#]+)", DOCUMENTS["README.md"]))
+    assert DOCUMENTS.keys() - targets == {"README.md"}
+
+
+def test_every_command_of_the_first_page_can_be_typed() -> None:
+    cells = re.findall(r"^\| (`/.*?) \|", section("Ten commands", "README.md"), re.MULTILINE)
+    assert len(cells) == 10
+    for name in re.findall(r"`/(\w+)", " ".join(cells)):
+        assert not COMMANDS[name].hidden
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_make_target_exists(name: str) -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     code = " ".join(re.findall(r"```.*?```|`[^`\n]+`", DOCUMENTS[name], re.DOTALL))
-    named = set(re.findall(r"\bmake (?:-C \S+ )?(\w+)", code))
-    assert named
-    assert named <= targets
+    assert set(re.findall(r"\bmake (?:-C \S+ )?(\w+)", code)) <= targets
+
+
+def anchors(text: str) -> set[str]:
+    """What a forge makes of the headings."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_link_leads_somewhere(name: str) -> None:
-    text = DOCUMENTS[name]
-    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings}
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        if target.startswith("#"):
-            assert target[1:] in anchors
-        elif not target.startswith("https://"):
-            assert (ROOT / target).exists()
+    for target in re.findall(r"\]\(([^)]+)\)", DOCUMENTS[name]):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / name).parent / path if path else ROOT / name
+        assert file.exists(), target
+        if anchor:
+            assert anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_table_has_the_cells_of_its_head(name: str) -> None:
+    for table in re.findall(r"(?:^\|.*\|\n)+", DOCUMENTS[name], re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(cells) == 1, table
 
 
 PACKAGES = [
