@@ -91,6 +91,9 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(several)]
 class Storage(Section):
     url: str = "sqlite:///bough.db"
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
+        yield "url", "…"  # there may be a password in it
+
 
 class Telegram(Section):
     token: Token

@@ -20,7 +20,8 @@ from pathlib import Path
 from types import TracebackType
 
 from storage.errors import StoreInUse, StoreUnavailable
-from storage.sql.dialect import database_file, parse_url
+from storage.sql.dialect import database_of
+from storage.sql.sqlite import Sqlite
 
 
 class Lock:
@@ -48,10 +49,14 @@ class Lock:
 
 def hold_lock(url: str) -> Lock:
     """Take the locks of a database; a new one's file is there afterwards, empty. Does not wait.
+    PostgreSQL is shared, so there is nothing to take.
 
     StoreInUse where another process has them; StoreUnavailable where the files cannot be written.
     """
-    named = database_file(parse_url(url))
+    known = database_of(url)
+    if not isinstance(known, Sqlite):
+        return Lock()
+    named = known.file
     database = Path(os.path.realpath(named))
     beside = _lock_beside(database, named)
     if _mixed_with_fcntl(beside):

@@ -64,8 +64,9 @@ class Outbox(Protocol):
 
     def get(self, row: int) -> OutboxRow: ...
 
-    def pending(self) -> list[OutboxRow]:
-        """What is still to be sent, oldest first."""
+    def pending(self, each: int = 20) -> list[OutboxRow]:
+        """What is still to be sent, oldest first: the first rows of each conversation, at most so
+        many of each. Costs what it returns, however much waits behind these."""
         ...
 
     def sent(self, row: int, message_id: str | None) -> None:

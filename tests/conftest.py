@@ -1,7 +1,57 @@
-"""What all tests share."""
+"""What all tests share: databases (a file of SQLite to be copied, and a PostgreSQL server where
+there is one) and how examples are made."""
 
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from storage.sql.migrate import upgrade
+from tests.support.postgres import HOW_TO_INSTALL, MISSING, PostgresServer, programs
 
 # How fast examples are made says more about the machine than about the code.
 settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bough")
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with all tables and no rows, to be copied: that is faster than to make one."""
+    file = tmp_path_factory.mktemp("database") / "empty.db"
+    upgrade(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture
+def sqlite_url(empty_database: Path, tmp_path: Path) -> str:
+    """The URL of a file with all tables and no rows."""
+    return f"sqlite:///{shutil.copy(empty_database, tmp_path / 'bough.db')}"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One for all tests of a process. Skips where its programs are missing, but not in CI."""
+    if programs() is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of a database with all tables and no rows."""
+    url = postgres_server.create()
+    yield url
+    postgres_server.give_back(url)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [r for r in terminalreporter.stats.get("skipped", []) if MISSING in str(r.longrepr)]
+    if skipped:
+        terminalreporter.section("PostgreSQL is missing", red=True, bold=True)
+        terminalreporter.line(f"{len(skipped)} tests were skipped for it: {HOW_TO_INSTALL}")

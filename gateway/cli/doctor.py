@@ -18,7 +18,7 @@ from gateway.app import model_specs, plain_model, platform_adapters
 from gateway.config import Config, all_secrets, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
-from storage.errors import StoreUnavailable
+from storage.errors import StoreError
 from storage.records.entries import message
 from storage.sql.store import SqlStore
 
@@ -73,11 +73,13 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
 async def _database(config: Config) -> Finding:
     try:
         store = await SqlStore.open(config.storage.url)
-        await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
-        await store.close()
-    except StoreUnavailable as error:
+        try:
+            await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
+        finally:
+            await store.close()
+    except StoreError as error:
         return Finding("database", False, str(error))
-    return Finding("database", True, f"{config.storage.url} can be written")
+    return Finding("database", True, f"{store.description} can be written")
 
 
 async def _platform(adapter: Adapter) -> Finding:

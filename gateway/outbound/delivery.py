@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 FAULTS_TAKEN = 3
+AT_ONCE = 20
+"""Rows of a conversation that are read before the first of them is sent."""
 GRACE = 3.0
 """Seconds for a message that is under way when the gateway stops."""
 
@@ -68,7 +70,7 @@ class Delivery:
         pause = FIRST_PAUSE
         while True:
             try:
-                return await self._store.read(lambda tx: tx.outbox.pending())
+                return await self._store.read(lambda tx: tx.outbox.pending(AT_ONCE))
             except StoreUnavailable as error:
                 self._faults.failed("the outbox cannot be read", error)
                 await asyncio.sleep(pause)
@@ -94,7 +96,7 @@ class Delivery:
         group.create_task(self._drain(name), name=f"delivery to {name}")
 
     async def _drain(self, name: str) -> None:
-        queue = self._queues[name]
+        queue, count = self._queues[name], 0
         while queue:
             row = queue[0]
             if not await _to_its_end(self._send(row)):
@@ -102,10 +104,12 @@ class Delivery:
             queue.popleft()
             self._finished.add(row.id)
             self._taken.discard(row.id)
+            count += 1
         # What is left waits in the outbox for its platform, which may be back by now.
         self._taken -= {row.id for row in queue}
         del self._queues[name]
-        if queue and self._adapter(queue[0].address) is not None:
+        more = count >= AT_ONCE  # behind what was read
+        if more or (queue and self._adapter(queue[0].address) is not None):
             self.notify()
 
     def _adapter(self, address: str) -> Adapter | None:

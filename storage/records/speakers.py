@@ -29,7 +29,9 @@ _LOOKS = str.maketrans(
 )
 """Letters and brackets that look like ours; what is blank."""
 _WRAPPER = re.compile(r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of)(?![a-z0-9])")
-_ADDRESS = re.compile(r"\W*\[\s*[a-z]{1,20}\s*:\s*[\w./-]{1,80}\s*(?::\s*[\w./-]{1,80}\s*)?\]")
+_ID = r"[\w./-]{1,80}"
+_ADDRESS = re.compile(rf"\W*\[\s*(?!image\b)[a-z]{{1,20}}\s*:\s*{_ID}\s*(?::\s*{_ID}\s*)?\]")
+"""A picture is told as "[image: TYPE]", which is nobody's address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from storage.errors import StoreUnavailable
-from storage.sql.dialect import parse_url, store_error, writer_engine
+from storage.sql.dialect import Database, database_of
 
 # Alembic keeps what it is doing in globals, so one process does one upgrade at a time.
 _upgrading = Lock()
@@ -22,17 +22,19 @@ def upgrade(url: str) -> None:
     Whoever comes second, when two processes do this at once, waits and finds it done.
     StoreUnavailable where the database cannot be used or was written by a newer Bough.
     """
-    parsed = parse_url(url)
+    upgrade_database(database_of(url))
+
+
+def upgrade_database(database: Database) -> None:
     config = Config()
     config.set_main_option("script_location", "storage.sql:migrations")
-    engine = writer_engine(parsed)
     try:
-        with _upgrading, engine.begin() as connection:
+        with _upgrading, database.migrating() as connection:
             _refuse_newer(config, connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except DBAPIError as error:
-        raise store_error(error, parsed) from error
+        raise database.store_error(error) from error
 
 
 def _refuse_newer(config: Config, connection: Connection) -> None:

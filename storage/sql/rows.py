@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, Insert
+from sqlalchemy import Connection, Insert, Table, TextClause, bindparam, text
 
 from storage.json_text import loads
 from storage.records.entries import Entry, Kind
@@ -28,11 +28,35 @@ _SET_FIELDS = [vars(Entry)[field.name].__set__ for field in fields(Entry)]
 _KINDS = {kind.value: kind for kind in Kind}
 
 
+Rows = Sequence[Sequence[Any]]
+
+
 def insert_row(connection: Connection, statement: Insert, values: Mapping[str, Any]) -> int:
     """Insert a row and return the id it got."""
     key: Any = connection.execute(statement, values).inserted_primary_key
     id_: int = key[0]
     return id_
+
+
+def upsert(
+    table: Table,
+    columns: Sequence[str],
+    *,
+    key: Sequence[str],
+    change: Sequence[str] = (),
+    returning: str = "",
+) -> TextClause:
+    """Insert a row or, where one with its key is there already, change these columns of that one;
+    nothing where there are none, and nothing is returned then. Settled by the database, whoever
+    else does it at the same time."""
+    values = ", ".join(f":{name}" for name in columns)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in change)
+    statement = text(
+        f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({values}) "  # noqa: S608 - names
+        f"ON CONFLICT ({', '.join(key)}) DO {f'UPDATE SET {changes}' if change else 'NOTHING'}"
+        f"{f' RETURNING {returning}' if returning else ''}"
+    )
+    return statement.bindparams(*(bindparam(name, type_=table.c[name].type) for name in columns))
 
 
 def entries_of(rows: Sequence[Sequence[Any]]) -> list[Entry]:

@@ -1,7 +1,8 @@
-"""The tables. Both databases get the same ones; what differs between them is in dialect.py.
+"""The tables. Both databases get the same ones, and each its own for the search index; what differs
+between them is in dialect.py.
 
-JSON is kept as text and decoded by us: no JSON type of a database takes part, and none is needed,
-because what SQL must look at has a column of its own.
+JSON is kept as text and decoded by us, so that it comes back byte by byte: no JSON type of a
+database takes part, and none is needed, because what SQL must look at has a column of its own.
 """
 
 from sqlalchemy import (
@@ -10,18 +11,16 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
-    String,
     Table,
     Text,
     UniqueConstraint,
 )
 
-from storage.sql.dialect import ID
+from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -38,13 +37,13 @@ sessions = Table(
     "sessions",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("kind", String, nullable=False),
+    Column("kind", Words, nullable=False),
     # No foreign keys to entries here: entries point at sessions, and a circle of keys cannot be
     # created in one go. Both columns are checked where they are written.
     Column("leaf", ID),
-    Column("epoch", Integer, nullable=False),
-    Column("last_number", Integer, nullable=False),
-    Column("title", Text, nullable=False),
+    Column("epoch", Count, nullable=False),
+    Column("last_number", Count, nullable=False),
+    Column("title", Words, nullable=False),
     Column("parent_session", ID, ForeignKey("sessions.id"), index=True),
     Column("parent_entry", ID),
     Column("created", Double, nullable=False),
@@ -56,19 +55,19 @@ entries = Table(
     Column("id", ID, primary_key=True),
     Column("session", ID, ForeignKey("sessions.id"), nullable=False),
     Column("parent", ID, ForeignKey("entries.id")),
-    Column("number", Integer, nullable=False),
-    Column("depth", Integer, nullable=False),
+    Column("number", Count, nullable=False),
+    Column("depth", Count, nullable=False),
     # The first entry of the strand it continues; empty in the first one itself. See entries.Strand.
     Column("strand", ID),
-    Column("kind", String, nullable=False),
+    Column("kind", Words, nullable=False),
     # The kind, or a message's role: see tree.sort_of. Copied out of the body, for SQL.
-    Column("sort", String, nullable=False),
+    Column("sort", Words, nullable=False),
     Column("body", Text, nullable=False),
     # Of a compaction: where reading a context stops. Copied out of the body, so that SQL need not
     # read JSON. Not a foreign key: what it names may be anything.
     Column("first_kept", ID),
-    Column("author", Text, nullable=False),
-    Column("tokens", Integer, nullable=False),
+    Column("author", Words, nullable=False),
+    Column("tokens", Count, nullable=False),
     Column("time", Double, nullable=False),
     UniqueConstraint("session", "number"),
 )
@@ -91,7 +90,7 @@ original_ids = Table(
     "original_ids",
     metadata,
     Column("session", ID, ForeignKey("sessions.id"), primary_key=True),
-    Column("original", String, primary_key=True),
+    Column("original", Words, primary_key=True),
     Column("entry", ID, ForeignKey("entries.id"), nullable=False),
 )
 
@@ -102,26 +101,26 @@ leaf_moves = Table(
     Column("session", ID, ForeignKey("sessions.id"), nullable=False, index=True),
     Column("from_entry", ID, ForeignKey("entries.id")),
     Column("to_entry", ID, ForeignKey("entries.id")),
-    Column("moved_by", Text, nullable=False),
-    Column("why", String, nullable=False),
+    Column("moved_by", Words, nullable=False),
+    Column("why", Words, nullable=False),
     Column("time", Double, nullable=False),
 )
 
 conversations = Table(
     "conversations",
     metadata,
-    Column("address", String, primary_key=True),
-    Column("platform", String, nullable=False, index=True),
+    Column("address", Words, primary_key=True),
+    Column("platform", Words, nullable=False, index=True),
     # Empty until it is bound: a cursor may arrive first.
     Column("session", ID, ForeignKey("sessions.id"), index=True),
-    Column("cursor", Text),
+    Column("cursor", Words),
 )
 
 session_members = Table(
     "session_members",
     metadata,
     # A person's identity, or a conversation's address.
-    Column("member", String, primary_key=True),
+    Column("member", Words, primary_key=True),
     Column("session", ID, ForeignKey("sessions.id"), primary_key=True, index=True),
 )
 
@@ -129,13 +128,13 @@ inbox = Table(
     "inbox",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("key", String, nullable=False, unique=True),
-    Column("kind", String, nullable=False),
-    Column("address", String, nullable=False),
+    Column("key", Words, nullable=False, unique=True),
+    Column("kind", Words, nullable=False),
+    Column("address", Words, nullable=False),
     Column("payload", Text, nullable=False),
     Column("session", ID, ForeignKey("sessions.id")),
     Column("entry", ID, ForeignKey("entries.id")),
-    Column("state", String, nullable=False),
+    Column("state", Words, nullable=False),
     Column("time", Double, nullable=False),
     Index(None, "state", "session"),
 )
@@ -144,22 +143,30 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("address", String, nullable=False),
-    Column("kind", String, nullable=False),
+    Column("address", Words, nullable=False),
+    Column("kind", Words, nullable=False),
     Column("payload", Text, nullable=False),
     Column("entry", ID, ForeignKey("entries.id")),
     Column("edits", ID, ForeignKey("outbox.id")),
-    Column("state", String, nullable=False, index=True),
-    Column("message_id", String),
-    Column("error", Text, nullable=False),
+    Column("state", Words, nullable=False),
+    Column("message_id", Words),
+    Column("error", Words, nullable=False),
     Column("time", Double, nullable=False),
+)
+
+Index(
+    "ix_outbox_pending",
+    outbox.c.address,
+    outbox.c.id,
+    sqlite_where=outbox.c.state == "pending",
+    postgresql_where=outbox.c.state == "pending",
 )
 
 files = Table(
     "files",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("name", Text, nullable=False),
+    Column("name", Words, nullable=False),
     Column("picture", Boolean, nullable=False),
     Column("data", LargeBinary, nullable=False),
 )
@@ -167,21 +174,21 @@ files = Table(
 menu_buttons = Table(
     "menu_buttons",
     metadata,
-    Column("token", String, primary_key=True),
-    Column("address", String, nullable=False),
+    Column("token", Words, primary_key=True),
+    Column("address", Words, nullable=False),
     Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
-    Column("label", Text, nullable=False),
-    Column("command", Text, nullable=False),
-    Column("by_whom", String, nullable=False),
+    Column("label", Words, nullable=False),
+    Column("command", Words, nullable=False),
+    Column("by_whom", Words, nullable=False),
     Column("subject", Text, nullable=False),
-    Column("used", Text, nullable=False),
+    Column("used", Words, nullable=False),
 )
 
 message_links = Table(
     "message_links",
     metadata,
-    Column("address", String, primary_key=True),
-    Column("message_id", String, primary_key=True),
+    Column("address", Words, primary_key=True),
+    Column("message_id", Words, primary_key=True),
     Column("entry", ID, ForeignKey("entries.id"), nullable=False),
 )
 
@@ -189,19 +196,19 @@ questions = Table(
     "questions",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("kind", String, nullable=False),
-    Column("text", Text, nullable=False),
+    Column("kind", Words, nullable=False),
+    Column("text", Words, nullable=False),
     Column("choices", Text, nullable=False),
     Column("session", ID, ForeignKey("sessions.id"), nullable=False),
-    Column("address", String, nullable=False),
+    Column("address", Words, nullable=False),
     Column("subject", Text, nullable=False),
     Column("expires", Double),
     Column("created", Double, nullable=False),
-    Column("state", String, nullable=False),
-    Column("level", Integer, nullable=False),
-    Column("choice", String),
-    Column("decided_by", Text, nullable=False),
-    Column("decided_name", Text, nullable=False),
+    Column("state", Words, nullable=False),
+    Column("level", Count, nullable=False),
+    Column("choice", Words),
+    Column("decided_by", Words, nullable=False),
+    Column("decided_name", Words, nullable=False),
     Column("decided_at", Double),
     Index(None, "state", "session"),
 )
@@ -211,18 +218,18 @@ question_posts = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("question", ID, ForeignKey("questions.id"), nullable=False, index=True),
-    Column("address", String, nullable=False),
+    Column("address", Words, nullable=False),
     Column("outbox", ID, ForeignKey("outbox.id"), nullable=False),
 )
 
 buttons = Table(
     "buttons",
     metadata,
-    Column("token", String, primary_key=True),
+    Column("token", Words, primary_key=True),
     Column("question", ID, ForeignKey("questions.id"), nullable=False),
-    Column("choice", String, nullable=False),
+    Column("choice", Words, nullable=False),
     Column("post", ID, ForeignKey("question_posts.id"), nullable=False),
-    Column("address", String, nullable=False),
+    Column("address", Words, nullable=False),
 )
 
 delegations = Table(
@@ -230,24 +237,24 @@ delegations = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("session", ID, ForeignKey("sessions.id"), nullable=False, index=True),
-    Column("call_id", String, nullable=False),
+    Column("call_id", Words, nullable=False),
     Column("call_entry", ID, ForeignKey("entries.id"), nullable=False, index=True),
-    Column("task_index", Integer, nullable=False),
+    Column("task_index", Count, nullable=False),
     Column("journal", ID, ForeignKey("sessions.id"), nullable=False),
     Column("root", ID, ForeignKey("sessions.id"), nullable=False),
     Column("top", ID, ForeignKey("delegations.id")),
     Column("background", Boolean, nullable=False),
-    Column("person", String, nullable=False),
-    Column("address", String, nullable=False),
-    Column("goal", Text, nullable=False),
-    Column("state", String, nullable=False),
-    Column("tier", String, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("input_tokens", Integer, nullable=False),
-    Column("output_tokens", Integer, nullable=False),
-    Column("calls", Integer, nullable=False),
+    Column("person", Words, nullable=False),
+    Column("address", Words, nullable=False),
+    Column("goal", Words, nullable=False),
+    Column("state", Words, nullable=False),
+    Column("tier", Words, nullable=False),
+    Column("model", Words, nullable=False),
+    Column("input_tokens", Count, nullable=False),
+    Column("output_tokens", Count, nullable=False),
+    Column("calls", Count, nullable=False),
     Column("cost", Double),
-    Column("result", Text, nullable=False),
+    Column("result", Words, nullable=False),
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
 )
@@ -257,16 +264,16 @@ ledger = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("time", Double, nullable=False, index=True),
-    Column("day", String, nullable=False),
-    Column("tier", String, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("input_tokens", Integer, nullable=False),
-    Column("output_tokens", Integer, nullable=False),
-    Column("calls", Integer, nullable=False),
+    Column("day", Words, nullable=False),
+    Column("tier", Words, nullable=False),
+    Column("model", Words, nullable=False),
+    Column("input_tokens", Count, nullable=False),
+    Column("output_tokens", Count, nullable=False),
+    Column("calls", Count, nullable=False),
     Column("cost", Double),
     Column("session", ID, ForeignKey("sessions.id"), nullable=False),
-    Column("address", String, nullable=False),
-    Column("person", String, nullable=False),
+    Column("address", Words, nullable=False),
+    Column("person", Words, nullable=False),
     Column("delegation", ID, ForeignKey("delegations.id"), index=True),
 )
 Index("ledger_address", ledger.c.address, ledger.c.time)
@@ -275,15 +282,15 @@ Index("ledger_address", ledger.c.address, ledger.c.time)
 search_words = Table(
     "search_words",
     metadata,
-    Column("word", String, primary_key=True),
+    Column("word", Words, primary_key=True),
     sqlite_with_rowid=False,
 )
 
 people = Table(
     "people",
     metadata,
-    Column("identity", String, primary_key=True),
-    Column("name", Text, nullable=False),
+    Column("identity", Words, primary_key=True),
+    Column("name", Words, nullable=False),
     Column("first_seen", Double, nullable=False),
 )
 
@@ -291,8 +298,8 @@ audit = Table(
     "audit",
     metadata,
     Column("id", ID, primary_key=True),
-    Column("what", String, nullable=False, index=True),
-    Column("who", Text, nullable=False),
+    Column("what", Words, nullable=False, index=True),
+    Column("who", Words, nullable=False),
     Column("details", Text, nullable=False),
     Column("time", Double, nullable=False),
 )
@@ -300,6 +307,6 @@ audit = Table(
 facts = Table(
     "facts",
     metadata,
-    Column("name", String, primary_key=True),
+    Column("name", Words, primary_key=True),
     Column("value", Text, nullable=False),
 )

@@ -1,34 +1,35 @@
-"""The store on a SQL database. See dialect.py for what depends on which one."""
+"""The store on a SQL database. See dialect.py for what depends on which one it is."""
 
 import asyncio
 import importlib
-import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, Self, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, inspect, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from storage.errors import StoreLost, StoreUnavailable
-from storage.sql import dialect
-from storage.sql.file_identity import Whereabouts, refuse_new_beside_rescued
+from storage.errors import StoreError, StoreLost, StoreUnavailable
+from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlMenus
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
 from storage.sql.repositories.questions import SqlQuestions
-from storage.sql.repositories.search import SqlSearch
 from storage.sql.repositories.tree import SqlTree
 from storage.sql.schema import HEAD
-from storage.sql.writer import Writer
+from storage.sql.search.repository import SqlSearch
+from storage.sql.writer import Committer, Job, Writer
 from storage.store import Transaction
 
 T = TypeVar("T")
+
+_READ_ATTEMPTS = 3
+"""A connection that was cut may be the first of several."""
 
 LOOK_EVERY = 1.0
 """Seconds between looks for the database's files, while nothing is written or read."""
@@ -52,31 +53,37 @@ class SqlTransaction:
 class SqlStore:
     """Belongs to the event loop it was opened in. Get one from `open`."""
 
-    def __init__(self, url: URL, connection: Connection, clock: Callable[[], float]) -> None:
-        self._url = url
+    def __init__(
+        self, database: Database, committer: Committer, clock: Callable[[], float]
+    ) -> None:
+        self._database = database
         self._clock = clock
-        self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._listeners: list[Callable[[], None]] = []
         self._outbox_grew = False  # touched by the writer's thread only
-        self._whereabouts = Whereabouts(dialect.database_file(url))
         self._lost = ""
         """Why nothing is taken in or given out any more."""
         self._alarm = asyncio.Event()
-        self._writer = Writer(connection, self._translate, self._tell_listeners, self._look)
-        self._reader_engine = dialect.reader_engine(url)
-        self._readers = ThreadPoolExecutor(dialect.READERS, thread_name_prefix="bough-reader")
+        self._committer = committer
+        self._writer = Writer(committer, self._vouch, self._tell_listeners)
+        self._reader_engine = database.reader_engine()
+        self._readers = ThreadPoolExecutor(database.readers, thread_name_prefix="bough-reader")
         self._closed = False
 
     @classmethod
-    async def open(cls, url: str, clock: Callable[[], float] = time.time) -> "SqlStore":
+    async def open(cls, url: str, clock: Callable[[], float] = time.time) -> Self:
         """Open a database, bring its tables up to date, and check that it can be written.
 
         `clock` gives Unix seconds. StoreUnavailable where any of that fails. It takes no lock: see
         lock.py.
         """
-        connection = await asyncio.to_thread(_connect, url)
-        return cls(dialect.parse_url(url), connection, clock)
+        database = database_of(url)
+        return cls(database, await asyncio.to_thread(_connect, database), clock)
+
+    @property
+    def description(self) -> str:
+        """What people are told that the database is. Holds no password."""
+        return self._database.description
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
         if self._lost:
@@ -105,12 +112,11 @@ class SqlStore:
     async def rescue(self) -> str:
         said = ""
 
-        def save(connection: Connection) -> None:
+        def save() -> None:
             nonlocal said
-            driver = cast("sqlite3.Connection", connection.connection.driver_connection)
-            said = self._whereabouts.rescue(driver)
+            said = self._committer.rescue()
 
-        moved = await asyncio.to_thread(self._whereabouts.moved)
+        moved = await asyncio.to_thread(self._committer.moved)
         await self._writer.close(save if moved else None)
         return said
 
@@ -121,10 +127,10 @@ class SqlStore:
         await asyncio.to_thread(self._readers.shutdown)
         self._reader_engine.dispose()
 
-    def _write(self, work: Callable[[Transaction], T]) -> T:
+    def _write(self, work: Callable[[Transaction], T], connection: Connection) -> T:
         if self._lost:
             raise StoreLost(self._lost)
-        transaction = SqlTransaction(self._connection, self._clock())
+        transaction = SqlTransaction(connection, self._clock())
         result = work(transaction)
         self._outbox_grew |= transaction.outbox.grew
         return result
@@ -136,28 +142,40 @@ class SqlStore:
                 self._loop.call_soon_threadsafe(listener)
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
-        try:
-            with self._reader_engine.begin() as connection:
-                result = work(SqlTransaction(connection, self._clock()))
-        except DBAPIError as error:
-            raise self._translate(error) from error
-        # A connection that was made just now may have opened another file by the same name.
-        if (lost := self._look()) is not None:
-            raise lost
-        return result
+        attempts = 0
+        while True:
+            try:
+                with self._reader_engine.begin() as connection:
+                    result = work(SqlTransaction(connection, self._clock()))
+            except DBAPIError as error:
+                attempts += 1
+                if attempts == _READ_ATTEMPTS or not self._database.again(error):
+                    raise self._translated(error) from error
+            else:
+                # A connection that was made just now may have opened another file by that name.
+                if (lost := self._look()) is not None:
+                    raise lost
+                return result
 
-    def _translate(self, error: BaseException) -> BaseException:
-        if not isinstance(error, DBAPIError):
-            return error
-        translated: BaseException = self._look() or dialect.store_error(error, self._url)
+    def _translated(self, error: DBAPIError) -> StoreError:
+        translated = self._look() or self._database.store_error(error)
         if isinstance(translated, StoreLost):
             self._lose(str(translated))
-        translated.__cause__ = error
         return translated
+
+    def _vouch(self, group: Sequence[Job[Any]]) -> None:
+        """Nobody hears of a success in a database that is lost."""
+        for job in group:
+            if isinstance(job.error, StoreLost):
+                self._lose(str(job.error))
+        if (lost := self._look()) is not None:
+            for job in group:
+                if job.error is None or isinstance(job.error, StoreUnavailable):
+                    job.error = lost
 
     def _look(self) -> StoreLost | None:
         """Whether the database is where it was; in any thread."""
-        if not self._lost and (moved := self._whereabouts.moved()):
+        if not self._lost and (moved := self._committer.moved()):
             self._lose(moved)
         return StoreLost(self._lost) if self._lost else None
 
@@ -166,27 +184,23 @@ class SqlStore:
         self._loop.call_soon_threadsafe(self._alarm.set)
 
 
-def _connect(url: str) -> Connection:
-    """The writer's connection to a database that is up to date."""
-    parsed = dialect.parse_url(url)
-    refuse_new_beside_rescued(dialect.database_file(parsed))
-    engine = dialect.writer_engine(parsed)
+def _connect(database: Database) -> Committer:
+    """The way to write to a database that is up to date."""
     try:
-        if _version(engine) != HEAD:
+        if _version(database) != HEAD:
             # Late, because Alembic takes longer to import than all else here, and is needed only
             # when the database is new or older than this program.
-            importlib.import_module("storage.sql.migrate").upgrade(url)
-        return engine.connect()
+            importlib.import_module("storage.sql.migrate").upgrade_database(database)
+        return database.committer()
     except DBAPIError as error:
-        raise dialect.store_error(error, parsed) from error
+        raise database.store_error(error) from error
 
 
-def _version(engine: Engine) -> str | None:
+def _version(database: Database) -> str | None:
     """The migration the database is at; None for a new one. Fails where it cannot be written."""
-    with engine.connect() as connection, connection.begin() as transaction:
+    with database.checking() as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None
         version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
         connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
-        transaction.rollback()  # that was only to see whether we may
         return version

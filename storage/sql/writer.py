@@ -1,20 +1,19 @@
-"""The one writer of a database: a thread, a connection, and a queue of jobs.
+"""The one writer of a process: a thread and a queue of jobs, so that they are done in the order in
+which they were given.
 
-What waits when the writer is free is committed together, because a commit costs a flush to the
-disk however much is in it. Where a job of such a group fails, the group is done again with a
-savepoint for each, so that the others are left alone. Nobody hears of a success before the commit.
+What waits when the writer is free is a group, which the database's committer commits, at best all
+at once. Nobody hears of a success before the commit.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 
 from storage.errors import StoreLost, StoreUnavailable
 
@@ -26,52 +25,81 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Job(Generic[T]):
-    work: Callable[[], T]
+class Job(Generic[T]):
+    work: Callable[[Connection], T]
     future: "asyncio.Future[T]"
     result: T | None = None
     error: BaseException | None = None
 
+    def attempt(self, connection: Connection) -> None:
+        """Do the work within a transaction; its result or its error are kept here."""
+        self.error = None
+        try:
+            self.result = self.work(connection)
+        except StopIteration as error:
+            self.error = RuntimeError("work raised StopIteration")
+            self.error.__cause__ = error
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            self.error = error
+
+
+class Committer(Protocol):
+    """A database's way to commit. Used by one thread at a time."""
+
+    def commit(self, group: Sequence[Job[Any]]) -> None:
+        """Do jobs in their order. Afterwards each is committed or has an error, of the store's or
+        its work's own. Raises nothing."""
+        ...
+
+    def moved(self) -> str:
+        """Why what is committed is not in the database that its URL names any more, for people; ""
+        where it is. In any thread."""
+        ...
+
+    def rescue(self) -> str:
+        """Save what can be saved of a database that was taken away; what came of that and what to
+        do, for people."""
+        ...
+
+    def close(self) -> None: ...
+
 
 class Writer:
-    """Belongs to the event loop it was made in. It closes the connection when it is closed.
+    """Belongs to the event loop it was made in. It closes the committer when it is closed.
 
-    `translate` makes errors of the database into errors of the store. `after_commit` is called in
-    the writer's thread after every group. `vouch`, before it, says why what was committed is not
-    kept in spite of that.
+    `vouch` is called in the writer's thread after every group: it gives errors to jobs that are
+    committed and yet not kept. `after_commit` follows it there.
     """
 
     def __init__(
         self,
-        connection: Connection,
-        translate: Callable[[BaseException], BaseException],
+        committer: Committer,
+        vouch: Callable[[Sequence[Job[Any]]], None],
         after_commit: Callable[[], None],
-        vouch: Callable[[], StoreUnavailable | None],
     ) -> None:
-        self._connection = connection
-        self._translate = translate
+        self._committer = committer
         self._after_commit = after_commit
         self._vouch = vouch
         self._loop = asyncio.get_running_loop()
-        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._closed = False
-        self._last: Callable[[Connection], None] | None = None
+        self._last: Callable[[], None] | None = None
         # A daemon: an interpreter that ends without close() must not hang, and a commit that is
         # cut off there was promised to nobody.
         self._thread = Thread(target=self._write, name="bough-writer", daemon=True)
         self._thread.start()
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[Connection], T]) -> T:
         """Do `work` within a transaction. A caller that is cancelled stops waiting, no more."""
         if self._closed:
             raise StoreUnavailable("the store is closed")
-        job: _Job[T] = _Job(work, self._loop.create_future())
+        job: Job[T] = Job(work, self._loop.create_future())
         self._jobs.put(job)
         return await job.future
 
-    async def close(self, last: Callable[[Connection], None] | None = None) -> None:
-        """Finish what is queued and take no more. `last` gets the connection in the writer's
-        thread, outside of any transaction, before it is closed."""
+    async def close(self, last: Callable[[], None] | None = None) -> None:
+        """Finish what is queued and take no more. `last` is called in the writer's
+        thread, outside of any transaction, before the committer is closed."""
         if not self._closed:
             self._closed = True
             self._last = last
@@ -79,20 +107,18 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _write(self) -> None:
-        with self._connection:
-            while group := self._next_group():
-                self._commit(group)
-                if (lost := self._vouch()) is not None:
-                    for job in group:
-                        job.error = job.error or lost
-                self._after_commit()
-                self._loop.call_soon_threadsafe(_settle, group)
-            if self._last is not None:
-                self._last(self._connection)
+        while group := self._next_group():
+            self._committer.commit(group)
+            self._vouch(group)
+            self._after_commit()
+            self._loop.call_soon_threadsafe(_settle, group)
+        if self._last is not None:
+            self._last()
+        self._committer.close()
 
-    def _next_group(self) -> list[_Job[Any]]:
+    def _next_group(self) -> list[Job[Any]]:
         """Wait for a job and take what else is there; empty after the last one."""
-        group: list[_Job[Any]] = []
+        group: list[Job[Any]] = []
         job = self._jobs.get()
         while job is not None:
             group.append(job)
@@ -106,55 +132,8 @@ class Writer:
             self._jobs.put(None)  # for the next time, when the group is done
         return group
 
-    def _commit(self, group: list[_Job[Any]]) -> None:
-        try:
-            if not self._commit_together(group) and len(group) > 1:
-                self._commit_apart(group)
-        except Exception as error:  # noqa: BLE001 - handed to each caller
-            # SQLite keeps a transaction open whose commit failed.
-            self._connection.connection.rollback()
-            for job in group:
-                job.error = job.error or self._translate(error)
 
-    def _commit_together(self, group: list[_Job[Any]]) -> bool:
-        """All or, where one fails, none. Savepoints would cost a fifth of the time."""
-        with self._connection.begin() as transaction:
-            for job in group:
-                self._attempt(job)
-                if job.error is not None:
-                    transaction.rollback()
-                    return False
-        return True
-
-    def _commit_apart(self, group: list[_Job[Any]]) -> None:
-        with self._connection.begin():
-            for job in group:
-                job.error = None
-                self._attempt_apart(job)
-
-    def _attempt_apart(self, job: _Job[Any]) -> None:
-        self._connection.exec_driver_sql("SAVEPOINT job")
-        self._attempt(job)
-        if job.error is not None:
-            try:
-                self._connection.exec_driver_sql("ROLLBACK TO SAVEPOINT job")
-            except DBAPIError:
-                # The database has given up the whole transaction (a full disk does that), so what
-                # stopped this job stops the group.
-                raise job.error from None
-        self._connection.exec_driver_sql("RELEASE SAVEPOINT job")
-
-    def _attempt(self, job: _Job[Any]) -> None:
-        try:
-            job.result = job.work()
-        except StopIteration as error:
-            job.error = RuntimeError("work raised StopIteration")
-            job.error.__cause__ = error
-        except BaseException as error:  # noqa: BLE001 - handed to the caller
-            job.error = self._translate(error)
-
-
-def _settle(group: list[_Job[Any]]) -> None:
+def _settle(group: list[Job[Any]]) -> None:
     for job in group:
         if job.future.cancelled():
             if isinstance(job.error, StoreLost):

@@ -15,9 +15,15 @@ _REFERENCE = {
 
 
 def grown(
-    planted: Sequence[ImportedEntry], *, session: int, first_id: int, first_number: int, now: float
+    planted: Sequence[ImportedEntry],
+    *,
+    session: int,
+    ids: Sequence[int],
+    first_number: int,
+    now: float,
 ) -> Iterator[tuple[Entry, int]]:
-    """Each entry with the first one of its strand; ids and numbers count up from the first ones.
+    """Each entry, with the id that stands at its place, and the first one of its strand; numbers
+    count up from the first one.
 
     ValueError where a parent does not come before its child.
     """
@@ -27,7 +33,7 @@ def grown(
     for place, (draft, parent) in enumerate((each.draft, each.parent) for each in planted):
         if parent is not None and not 0 <= parent < place:
             raise ValueError(f"entry {place} stands before its parent {parent}")
-        id_ = first_id + place
+        id_ = ids[place]
         goes_on = parent is not None and parent not in continued
         strands.append(strands[parent] if parent is not None and goes_on else id_)
         depths.append(0 if parent is None else depths[parent] + 1)
@@ -36,11 +42,11 @@ def grown(
         entry = Entry(
             id_,
             session,
-            None if parent is None else first_id + parent,
+            None if parent is None else ids[parent],
             first_number + place,
             depths[place],
             draft.kind,
-            _rooted(draft.kind, draft.body, first_id),
+            _rooted(draft.kind, draft.body, ids),
             draft.author,
             draft.tokens,
             now if draft.time is None else draft.time,
@@ -48,8 +54,8 @@ def grown(
         yield entry, strands[place]
 
 
-def _rooted(kind: Kind, body: Json, first_id: int) -> Json:
+def _rooted(kind: Kind, body: Json, ids: Sequence[int]) -> Json:
     """The body with an id where it had a place."""
     key = _REFERENCE.get(kind, "")
     place = body.get(key)
-    return body | {key: first_id + place} if isinstance(place, int) else body
+    return body | {key: ids[place]} if isinstance(place, int) else body

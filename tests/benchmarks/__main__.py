@@ -22,6 +22,7 @@ from tests.benchmarks import (
     interrupt,
     litellm_turn,
     navigation,
+    postgres,
     search,
     startup,
     throughput,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "interrupt": interrupt.run,
     "interchange": interchange.run,
     "search": search.run,
+    "postgres": postgres.run,
 }
 
 

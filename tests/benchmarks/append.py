@@ -30,7 +30,7 @@ async def run() -> list[Figure]:
         store = await SqlStore.open(f"sqlite:///{folder / 'bough.db'}")
         plain = _open_plain(folder / "plain.db")
         rounds = [
-            (await _appends(store, 1), await _appends(store, WRITERS), _inserts(plain))
+            (await appends(store, 1), await appends(store, WRITERS), _inserts(plain))
             for _ in range(ROUNDS)
         ]
         plain.close()
@@ -45,7 +45,7 @@ async def run() -> list[Figure]:
     ]
 
 
-async def _appends(store: Store, writers: int) -> float:
+async def appends(store: Store, writers: int) -> float:
     """Per second."""
     end = time.perf_counter() + SECONDS
     began = time.perf_counter()

@@ -32,8 +32,8 @@ async def run() -> list[Figure]:
         compacted = await fill(store, LONG, compaction_at=LONG - KEPT)
         full = await fill(store, FULL)
         gc.freeze()  # as the gateway does with what it has loaded
-        few = await _read(store, compacted, KEPT + 2, times=200)
-        many = await _read(store, full, FULL, times=30)
+        few = await read(store, compacted, KEPT + 2, times=200)
+        many = await read(store, full, FULL, times=30)
         await store.close()
         few_rows = _read_rows(folder / "bough.db", KEPT + 2, times=200)
         many_rows = _read_rows(folder / "bough.db", FULL, times=30)
@@ -53,7 +53,7 @@ async def run() -> list[Figure]:
     ]
 
 
-async def _read(store: Store, session: int, length: int, *, times: int) -> float:
+async def read(store: Store, session: int, length: int, *, times: int) -> float:
     """Milliseconds in the median."""
     work = _context(session)
     assert len(await store.read(work)) == length

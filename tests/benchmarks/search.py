@@ -54,15 +54,15 @@ async def run() -> list[Figure]:
         texts = Texts()
         content = _fill(database, texts)
         store = await SqlStore.open(url)
-        rate = await _index(store)
-        figures = await _searches(store, texts.words)
-        fresh = await _fresh(store)
+        rate = await index(store)
+        figures = await searches(store, texts.words)
+        seconds = await fresh(store)
         await store.close()  # which also moves the write-ahead log into the file
         ratio = database.stat().st_size / content
     return [
         *figures,
         Figure("search index filled", rate, "entries/s"),
-        Figure("fresh entry found after", fresh, "s", bar=BAR_FRESH_SECONDS),
+        Figure("fresh entry found after", seconds, "s", bar=BAR_FRESH_SECONDS),
         Figure("disk per byte of text, with the index", ratio, "×", bar=BAR_DISK),
     ]
 
@@ -97,7 +97,7 @@ def _fill(database: Path, texts: Texts) -> int:
         nonlocal content
         for id_, text in enumerate(islice(texts, ENTRIES), start=1):
             content += len(text.encode())
-            yield _row(id_, text)
+            yield row(id_, text)
 
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
@@ -110,7 +110,7 @@ def _fill(database: Path, texts: Texts) -> int:
     return content
 
 
-def _row(id_: int, text: str) -> tuple[object, ...]:
+def row(id_: int, text: str) -> tuple[object, ...]:
     place = id_ - 1 if id_ <= LONG_SESSION else (id_ - LONG_SESSION - 1) % SHORT_SESSION
     session = 1 if id_ <= LONG_SESSION else 2 + (id_ - LONG_SESSION - 1) // SHORT_SESSION
     parent, strand = (id_ - 1, id_ - place) if place else (None, None)
@@ -129,7 +129,7 @@ def _body(role: str, text: str) -> Json:
     return message(role, text, model="scripted:rules.yaml", usage=usage)
 
 
-async def _index(store: Store) -> float:
+async def index(store: Store) -> float:
     """Entries in a second."""
     began = time.perf_counter()
     while await store.run(lambda tx: tx.search.follow(AT_ONCE)):
@@ -137,7 +137,7 @@ async def _index(store: Store) -> float:
     return ENTRIES / (time.perf_counter() - began)
 
 
-async def _searches(store: Store, words: list[str]) -> list[Figure]:
+async def searches(store: Store, words: list[str]) -> list[Figure]:
     """`words`: the most frequent first."""
     common, rare = words[0], words[20_000]
     beginning = next(word for word in words if len(word) == 3)
@@ -168,7 +168,7 @@ async def _search(store: Store, words: str, sessions: Collection[int]) -> float:
     return median(taken)
 
 
-async def _fresh(store: Store) -> float:
+async def fresh(store: Store) -> float:
     """Seconds until an entry is found while the index is followed: the longest of a few."""
     session = await store.run(lambda tx: tx.tree.create(SessionDraft(SessionKind.CHAT)).id)
     follower = asyncio.create_task(follow(store))

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -11,11 +10,13 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.config import Config
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import IntegrityError
 
-from storage.sql.dialect import parse_url, writer_engine
+from storage.sql.dialect import database_of
 from storage.sql.store import SqlStore
-from tests.contract.stores import url_of
 from tests.support.gateway_process import ROOT
+from tests.support.postgres import PostgresServer
 
 BODIES = {
     "said": {"role": "user", "content": "a question"},
@@ -32,50 +33,58 @@ ENTRIES = [
 ]
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """A database as the first version left it."""
-    file = tmp_path / "old.db"
+@pytest.fixture(params=["sqlite", "postgres"])
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a database as the first version left it."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/old.db"
+    else:
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_bare()
     config = Config()
     config.set_main_option("script_location", "storage.sql:migrations")
-    engine = writer_engine(parse_url(url_of(file)))
-    with engine.begin() as connection:
+    with database_of(url).migrating() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
-    engine.dispose()
-    with sqlite3.connect(file) as raw:
-        for id_, parent_entry in ((1, None), (2, 2)):
-            parent = 1 if parent_entry else None
-            row = (id_, "chat", None, 0, 9, "", parent, parent_entry, 0.0)
-            raw.execute(f"INSERT INTO sessions VALUES ({','.join('?' * 9)})", row)
-        for id_, session, parent, number, what in ENTRIES:
-            raw.execute(
-                "INSERT INTO entries VALUES (?,?,?,?,0,'message',?,NULL,'telegram:7',0,0.0)",
-                (id_, session, parent, number, json.dumps(BODIES[what])),
-            )
-        raw.execute("INSERT INTO conversations VALUES ('telegram:1','telegram',1,NULL)")
-    raw.close()
-    return file
+        _fill(connection)
+    return url
 
 
-async def test_entries_of_the_first_version_get_their_strands_and_members(old: Path) -> None:
-    store = await SqlStore.open(url_of(old))
+def _fill(connection: Connection) -> None:
+    def add(table: str, *values: object) -> None:
+        names = ", ".join(f":v{n}" for n in range(len(values)))
+        numbered = {f"v{n}": value for n, value in enumerate(values)}
+        connection.execute(text(f"INSERT INTO {table} VALUES ({names})"), numbered)
+
+    for id_, parent_entry in ((1, None), (2, 2)):
+        parent = 1 if parent_entry else None
+        add("sessions", id_, "chat", None, 0, 9, "", parent, parent_entry, 0.0)
+    for id_, session, parent, number, what in ENTRIES:
+        body = json.dumps(BODIES[what])
+        add("entries", id_, session, parent, number, 0, "message", body, None, "telegram:7", 0, 0.0)
+    add("conversations", "telegram:1", "telegram", 1, None)
+
+
+async def test_entries_of_the_first_version_get_their_strands_and_members(old: str) -> None:
+    store = await SqlStore.open(old)
     strands = await store.read(lambda tx: tx.tree.strands(1))
     assert [(s.first, s.parent, s.tip) for s in strands] == [(1, None, 5), (3, 1, 3)]
     assert [s.first for s in await store.read(lambda tx: tx.tree.strands(2))] == [4]
     silent = await store.read(lambda tx: tx.tree.along(1, 1, 9, sorts=["calls"], limit=9))
     assert [entry.id for entry in silent] == [2]
     assert await store.read(lambda tx: tx.directory.members(1)) == ["telegram:1", "telegram:7"]
+    assert await store.run(lambda tx: tx.search.follow(9)) == 5
     await store.close()
 
 
-async def test_entries_stay_append_only(old: Path) -> None:
-    await (await SqlStore.open(url_of(old))).close()
-    connection = sqlite3.connect(old)
+async def test_entries_stay_append_only(old: str) -> None:
+    await (await SqlStore.open(old)).close()
     for statement in ("UPDATE entries SET author = ''", "DELETE FROM entries"):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            connection.execute(statement)
-    connection.close()
+        with (
+            pytest.raises(IntegrityError, match="append-only"),
+            database_of(old).checking() as connection,
+        ):
+            connection.execute(text(statement))
 
 
 DIES = """
@@ -97,22 +106,23 @@ upgrade(sys.argv[1])
 
 
 @pytest.mark.crash
-async def test_a_process_killed_in_a_migration_leaves_the_database_as_it_was(old: Path) -> None:
-    def content() -> list[str]:
-        connection = sqlite3.connect(old)
-        lines = list(connection.iterdump())
-        connection.close()
-        return lines
+async def test_a_process_killed_in_a_migration_leaves_the_database_as_it_was(old: str) -> None:
+    def content() -> dict[str, list[str]]:
+        with database_of(old).checking() as connection:
+            return {
+                table: sorted(map(str, connection.execute(text(f"SELECT * FROM {table}"))))
+                for table in inspect(connection).get_table_names()
+            }
 
     before = content()
     for statements in (2, 9, 17, 24):
         died = subprocess.run(
-            [sys.executable, "-c", DIES, url_of(old), str(statements)],
+            [sys.executable, "-c", DIES, old, str(statements)],
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             check=False,
         )
         assert died.returncode == -signal.SIGKILL
         assert content() == before
-    store = await SqlStore.open(url_of(old))
+    store = await SqlStore.open(old)
     assert len(await store.read(lambda tx: tx.tree.strands(1))) == 2
     await store.close()

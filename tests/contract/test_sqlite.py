@@ -308,9 +308,9 @@ asyncio.run(main())
 
 
 @pytest.mark.crash
-async def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path) -> None:
+async def test_a_killed_writer_loses_nothing_that_it_acknowledged(url: str) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, url_of(database)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", WRITER, url], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(200)]
@@ -319,7 +319,7 @@ async def test_a_killed_writer_loses_nothing_that_it_acknowledged(database: Path
     process.stdout.close()
     assert process.wait() == -signal.SIGKILL
     acknowledged = [int(line) for line in lines if line.endswith("\n")]
-    store = await SqlStore.open(url_of(database))
+    store = await SqlStore.open(url)
     found = await store.read(lambda t: [t.tree.entry(entry) for entry in acknowledged])
     assert len(found) >= 200
     leaves = await store.read(lambda t: [t.tree.session(s) for s in range(1, 9)])

@@ -29,8 +29,7 @@ from tests.contract.stores import append, new_session, path_of, said, texts, url
         ("bough.db", "sqlite:///bough.db"),
         ("", "sqlite:///bough.db"),
         ("nonsense://x/y", "sqlite:///bough.db"),
-        ("postgresql://me:secret@host/bough", "only SQLite"),
-        ("mysql://host/bough", "only SQLite"),
+        ("mysql://me:secret@host/bough", "SQLite or PostgreSQL"),
         ("sqlite://", "names no file"),
         ("sqlite:///:memory:", "names no file"),
     ],
@@ -147,7 +146,7 @@ asyncio.run(main())
 """
 
 
-def _start(program: str, *arguments: str) -> subprocess.Popen[str]:
+def start(program: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", program, *arguments],
         stdin=subprocess.PIPE,
@@ -159,7 +158,7 @@ def _start(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 def test_processes_that_start_at_once_on_a_new_file_all_succeed(tmp_path: Path) -> None:
     url = url_of(tmp_path / "bough.db")
-    processes = [_start(OPEN, url) for _ in range(3)]
+    processes = [start(OPEN, url) for _ in range(3)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")
@@ -177,7 +176,7 @@ async def test_several_stores_that_open_a_new_file_at_once_all_succeed(tmp_path:
 
 
 def test_alembic_is_not_imported_where_there_is_nothing_to_migrate(database: Path) -> None:
-    out, err = _start(OPEN, url_of(database)).communicate("\n")
+    out, err = start(OPEN, url_of(database)).communicate("\n")
     assert (out, err) == ("False\n", "")
 
 
@@ -193,7 +192,7 @@ sys.stdin.readline()
 
 @pytest.mark.crash
 def test_a_lock_keeps_others_out_until_its_process_is_gone(database: Path) -> None:
-    holder = _start(LOCK, url_of(database))
+    holder = start(LOCK, url_of(database))
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(StoreInUse, match=rf"pid {holder.pid}\); stop it or set \[storage\] url"):

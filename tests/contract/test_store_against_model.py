@@ -1,14 +1,11 @@
-"""Whatever is done to trees, both stores agree with a model that is too simple to be wrong."""
+"""Whatever is done to trees, the store agrees with a model that is too simple to be wrong."""
 
 import asyncio
-import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -19,11 +16,15 @@ from hypothesis.stateful import (
 )
 
 from storage.errors import EpochLost, LeafMoved, StoreError
-from storage.memory import MemoryStore
 from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, compaction, new_session, said, url_of
+from tests.contract.naive import NaiveTree
+from tests.contract.stores import Clock, compaction, new_session, said
+from tests.support.postgres import PostgresServer
+from tests.support.stores import fresh_url
+
+_SETTINGS = settings(stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @dataclass
@@ -46,34 +47,32 @@ class ModelEntry:
 
 
 class Trees(RuleBasedStateMachine):
-    def __init__(self, database: Path) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.sql: Store = self.runner.run(self._open(database))
-        self.stores: tuple[Store, Store] = (MemoryStore(Clock()), self.sql)
+        self.store: Store = self.runner.run(self._open(url))
+        self.naive = NaiveTree()
         self.sessions: dict[int, ModelSession] = {}
         self.entries: dict[int, ModelEntry] = {}
 
     @staticmethod
-    async def _open(database: Path) -> Store:
-        return await SqlStore.open(url_of(database), Clock())
+    async def _open(url: str) -> Store:
+        return await SqlStore.open(url, Clock())
 
     def teardown(self) -> None:
-        self.runner.run(self.sql.close())
+        self.runner.run(self.store.close())
         self.runner.close()
 
-    def both(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:
-        """Ask both stores the same, and give the answer, which may be an error."""
+    def ask(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:
+        """The store's answer, which may be an error."""
 
-        async def answer(store: Store) -> Any:
+        async def answer() -> Any:
             try:
-                return await ask(store)
+                return await ask(self.store)
             except StoreError as error:
                 return type(error)
 
-        memory, sql = (self.runner.run(answer(store)) for store in self.stores)
-        assert memory == sql
-        return memory
+        return self.runner.run(answer())
 
     def any_session(self, data: st.DataObject) -> tuple[int, ModelSession]:
         id_ = data.draw(st.sampled_from(sorted(self.sessions)))
@@ -84,7 +83,8 @@ class Trees(RuleBasedStateMachine):
 
     @rule()
     def create(self) -> None:
-        created = self.both(new_session)
+        created = self.ask(new_session)
+        self.naive.sessions[created.id] = created
         self.sessions[created.id] = ModelSession()
 
     @precondition(lambda self: self.sessions)
@@ -97,7 +97,7 @@ class Trees(RuleBasedStateMachine):
         draft = compaction(kept) if compacts else said(f"after {session.leaf}")
         after = self.any_place(data) if stale == "leaf" else session.leaf
         epoch = session.epoch - 1 if stale == "epoch" else session.epoch
-        result = self.both(lambda s: s.run(_append(id_, draft, after, epoch)))
+        result = self.ask(lambda s: s.run(_append(id_, draft, after, epoch)))
         if epoch != session.epoch:
             assert result is EpochLost
         elif after != session.leaf:
@@ -108,6 +108,7 @@ class Trees(RuleBasedStateMachine):
             self.entries[result.id] = ModelEntry(
                 id_, after, session.last_number, depth, kept, compacts
             )
+            self.naive.entries[result.id] = result
             session.leaf = result.id
             assert (result.parent, result.number, result.depth) == (
                 after,
@@ -121,10 +122,11 @@ class Trees(RuleBasedStateMachine):
         id_, session = self.any_session(data)
         after = self.any_place(data)
         append = _append(id_, said("aside"), after, session.epoch, aside=True)
-        result = self.both(lambda s: s.run(append))
+        result = self.ask(lambda s: s.run(append))
         depth = 0 if after is None else self.entries[after].depth + 1
         session.last_number += 1
         self.entries[result.id] = ModelEntry(id_, after, session.last_number, depth, None, False)
+        self.naive.entries[result.id] = result
 
     @precondition(lambda self: self.entries)
     @rule(data=st.data())
@@ -133,12 +135,13 @@ class Trees(RuleBasedStateMachine):
         target = data.draw(st.sampled_from(sorted(self.entries)))
         body = {"label": data.draw(st.sampled_from(["a", "b", ""])), "target": target}
         draft = Draft(Kind.LABEL, body)
-        result = self.both(lambda s: s.run(_append(id_, draft, session.leaf, session.epoch)))
+        result = self.ask(lambda s: s.run(_append(id_, draft, session.leaf, session.epoch)))
         depth = 0 if session.leaf is None else self.entries[session.leaf].depth + 1
         session.last_number += 1
         self.entries[result.id] = ModelEntry(
             id_, session.leaf, session.last_number, depth, None, False
         )
+        self.naive.entries[result.id] = result
         session.leaf = result.id
 
     @precondition(lambda self: self.entries)
@@ -151,14 +154,15 @@ class Trees(RuleBasedStateMachine):
             made = t.tree.create(SessionDraft(SessionKind.CHAT, "", source, start))
             return t.tree.move_leaf(made.id, start, after=None, by="me")
 
-        made = self.both(lambda s: s.run(work))
+        made = self.ask(lambda s: s.run(work))
+        self.naive.sessions[made.id] = made
         moves: list[tuple[int | None, int | None, str]] = [(None, start, "me")]
         self.sessions[made.id] = ModelSession(start, 0, self.entries[start].number, moves)
 
     @precondition(lambda self: self.entries)
     @rule(data=st.data())
     def survey(self, data: st.DataObject) -> None:
-        """Both stores agree on what is asked by strand, and it is what walking the tree gives."""
+        """What is asked by strand is what walking the tree gives."""
         id_, _ = self.any_session(data)
         place = data.draw(st.sampled_from(sorted(self.entries)))
         limit = data.draw(st.integers(1, 4))
@@ -180,22 +184,28 @@ class Trees(RuleBasedStateMachine):
                 ],
             ]
 
-        route, strands, end, children, *_ = self.both(lambda s: s.read(ask))
-        path = self.path(place)
-        assert [entry.id for entry in end] == path[-limit:]
-        assert route[-1].last == place
-        assert all(part.last in path and part.strand in path for part in route)
-        own = [e for e, entry in self.entries.items() if entry.session == id_]
-        below = [e for e in own if self.entries[e].parent == place]
-        assert [entry.id for entry in children] == below
-        assert sum(s.tip_depth - s.depth + 1 for s in strands) == len(own)
+        naive, of = self.naive, ["user", "label"]
+        assert self.ask(lambda s: s.read(ask)) == [
+            naive.route(place),
+            naive.strands(id_),
+            tuple(naive.path(place)[-limit:]),
+            naive.child_entries(id_, place),
+            naive.child_entries(id_, None),
+            naive.labels(id_),
+            [naive.numbered(id_, number) for number in range(1, 9)],
+            [
+                naive.along(s.first, 2, 9, of, limit, newest)
+                for s in naive.strands(id_)
+                for newest in (True, False)
+            ],
+        ]
 
     @precondition(lambda self: self.sessions)
     @rule(data=st.data())
     def claim(self, data: st.DataObject) -> None:
         id_, session = self.any_session(data)
         session.epoch += 1
-        assert self.both(lambda s: s.run(lambda t: t.tree.claim(id_))).epoch == session.epoch
+        assert self.ask(lambda s: s.run(lambda t: t.tree.claim(id_))).epoch == session.epoch
 
     @precondition(lambda self: self.sessions)
     @rule(data=st.data(), stale=st.booleans())
@@ -203,7 +213,7 @@ class Trees(RuleBasedStateMachine):
         id_, session = self.any_session(data)
         to = self.any_place(data)
         after = self.any_place(data) if stale else session.leaf
-        result = self.both(
+        result = self.ask(
             lambda s: s.run(lambda t: t.tree.move_leaf(id_, to, after=after, by="me"))
         )
         if after != session.leaf:
@@ -218,9 +228,9 @@ class Trees(RuleBasedStateMachine):
     def read(self, data: st.DataObject) -> None:
         place = self.any_place(data)
         path = self.path(place)
-        found = self.both(lambda s: s.read(lambda t: t.tree.path(place)))
+        found = self.ask(lambda s: s.read(lambda t: t.tree.path(place)))
         assert [entry.id for entry in found] == path
-        found = self.both(lambda s: s.read(lambda t: t.tree.context_path(place)))
+        found = self.ask(lambda s: s.read(lambda t: t.tree.context_path(place)))
         assert [entry.id for entry in found] == self.context_path(path)
 
     @invariant()
@@ -232,7 +242,7 @@ class Trees(RuleBasedStateMachine):
                 moves = [(m.source, m.target, m.by) for m in t.tree.leaf_moves(id_)]
                 return found.leaf, found.epoch, moves
 
-            found = self.both(lambda s, read=read: s.read(read))  # type: ignore[misc]
+            found = self.ask(lambda s, read=read: s.read(read))  # type: ignore[misc]
             assert found == (session.leaf, session.epoch, session.moves)
 
     def path(self, place: int | None) -> list[int]:
@@ -256,20 +266,22 @@ def _append(
     return lambda t: t.tree.append(session, draft, after=after, epoch=epoch, aside=aside)
 
 
-def test_both_stores_do_to_trees_what_the_model_does(
-    empty_database: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_file_does_to_trees_what_the_model_does() -> None:
     class Here(Trees):
         def __init__(self) -> None:
-            folder = tmp_path_factory.mktemp("trees")
-            super().__init__(Path(shutil.copy(empty_database, folder / "bough.db")))
+            super().__init__(fresh_url())
 
-    run_state_machine_as_test(
-        Here,
-        settings=settings(
-            max_examples=30,
-            stateful_step_count=25,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(Here, settings=settings(_SETTINGS, max_examples=30))
+
+
+def test_a_server_does_to_trees_what_the_model_does(postgres_server: PostgresServer) -> None:
+    class Here(Trees):
+        def __init__(self) -> None:
+            self.url = postgres_server.create()
+            super().__init__(self.url)
+
+        def teardown(self) -> None:
+            super().teardown()
+            postgres_server.give_back(self.url)
+
+    run_state_machine_as_test(Here, settings=settings(_SETTINGS, max_examples=15))

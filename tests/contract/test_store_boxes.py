@@ -14,7 +14,7 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
-from storage.store import Store
+from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, said
 
 
@@ -158,6 +158,26 @@ async def test_a_parcel_is_pending_until_it_is_sent_or_failed(store: Store, cloc
     assert (sent.state, sent.message_id, sent.error) == (OutboxState.SENT, "m1", "")
     failed = await store.read(lambda t: t.outbox.get(b.id))
     assert (failed.state, failed.message_id, failed.error) == (OutboxState.FAILED, None, "refused")
+
+
+async def test_the_first_of_each_conversation_are_pending_and_no_more(store: Store) -> None:
+    chats = ("telegram:2", "telegram:1", "discord:1", "telegram:1/5")
+
+    def fill(t: Transaction) -> list[tuple[str, int]]:
+        rows = [t.outbox.enqueue(OutboxDraft(chats[n % 4], "post", {})) for n in range(40)]
+        t.outbox.enqueue(OutboxDraft("telegram:3", "post", {}))
+        t.outbox.sent(rows[0].id, None)
+        t.outbox.failed(rows[5].id, "")
+        return [(row.address, row.id) for row in rows if row.id not in (rows[0].id, rows[5].id)]
+
+    waiting = await store.run(fill)
+    found = await store.read(lambda t: t.outbox.pending(2))
+    assert [row.id for row in found] == sorted(row.id for row in found)
+    for chat in chats:
+        first = [id_ for address, id_ in waiting if address == chat][:2]
+        assert [row.id for row in found if row.address == chat] == first
+    assert len(found) == 9
+    assert [row.address for row in found].count("telegram:3") == 1
 
 
 async def test_what_was_sent_links_its_message_to_its_entry(store: Store) -> None:

@@ -1,19 +1,20 @@
-"""Full-text search: what is found, in which order, and that both stores find the same."""
+"""Full-text search: what is found, and in which order."""
 
 import asyncio
-import shutil
-from pathlib import Path
+from collections.abc import Callable
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from storage.memory import MemoryStore
-from storage.records.entries import Draft, Entry, Kind, message, record
+from storage.records.entries import Draft, Entry, ImportedEntry, Kind, message, record
 from storage.search.query import MOST_ENDINGS
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, compaction, new_session, said, texts, url_of
+from tests.contract.naive import naive_find
+from tests.contract.stores import Clock, append, compaction, new_session, said, texts
+from tests.support.postgres import PostgresServer
+from tests.support.stores import fresh_url
 
 
 async def follow(store: Store) -> int:
@@ -208,14 +209,32 @@ async def test_what_is_found_may_be_changed_without_harm(store: Store) -> None:
     assert texts(await find(store, "ferry", session)) == ["a ferry"]
 
 
-async def test_the_index_is_kept_when_the_store_is_closed(database: Path) -> None:
-    store = await SqlStore.open(url_of(database))
+async def test_the_index_is_kept_when_the_store_is_closed(url: str) -> None:
+    store = await SqlStore.open(url)
     session = await told(store, "a ferry")
     await store.close()
-    again = await SqlStore.open(url_of(database))
+    again = await SqlStore.open(url)
     assert await follow(again) == 0
     assert texts(await find(again, "ferry", session)) == ["a ferry"]
     await again.close()
+
+
+async def test_very_many_hits_are_found_however_old_they_are(store: Store) -> None:
+    ferries, cabins = await new_session(store), await new_session(store)
+    for session, text, count in ((ferries, "a ferry", 1_300), (cabins, "a cabin, no ferry", 600)):
+        planted = [
+            ImportedEntry(said(f"{text} {place}"), place - 1 if place else None)
+            for place in range(count)
+        ]
+        await store.run(lambda t, s=session.id, p=planted: t.tree.plant(s, p, len(p) - 1))  # type: ignore[misc]
+    while await store.run(lambda t: t.search.follow(500)):
+        pass
+    found = await find(store, "a ferry", ferries.id, limit=1_250)
+    assert texts(found) == [f"a ferry {place}" for place in range(1_299, 49, -1)]
+    found = await find(store, "ferry", ferries.id, cabins.id, limit=700)
+    assert [entry.session for entry in found] == [cabins.id] * 600 + [ferries.id] * 100
+    (found_one,) = await find(store, "ferry 7", ferries.id, cabins.id, before=found[-1].id)
+    assert texts([found_one]) == ["a ferry 7"]
 
 
 SOME_TEXT = st.text(
@@ -224,46 +243,42 @@ SOME_TEXT = st.text(
 LINES = st.lists(st.tuples(st.integers(0, 2), SOME_TEXT), max_size=12)
 
 
-def test_both_stores_find_the_same(
-    empty_database: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("search")
-
-    @settings(
-        max_examples=60,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+def _agree(find_in_store: Callable[[list[tuple[int, str]], list[str]], None]) -> None:
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(lines=LINES, queries=st.lists(SOME_TEXT, min_size=1, max_size=8), data=st.data())
     def agree(lines: list[tuple[int, str]], queries: list[str], data: st.DataObject) -> None:
         cut = st.sampled_from([text for _, text in lines] or [""]).map(lambda text: text[1:])
-        words = [*queries, *data.draw(st.lists(cut, max_size=4))]
-        database = Path(shutil.copy(empty_database, folder / "bough.db"))
-        for suffix in ("-wal", "-shm"):
-            database.with_name(database.name + suffix).unlink(missing_ok=True)
-        asyncio.run(_compare(database, lines, words))
+        find_in_store(lines, [*queries, *data.draw(st.lists(cut, max_size=4))])
 
     agree()
 
 
-async def _compare(database: Path, lines: list[tuple[int, str]], queries: list[str]) -> None:
-    memory, sql = MemoryStore(Clock()), await SqlStore.open(url_of(database), Clock())
-    answers = []
-    for store in (memory, sql):
-        sessions = [(await new_session(store)).id for _ in range(3)]
-        for number, text in lines:
-            await append(store, sessions[number], said(text))
-        await follow(store)
-        answers.append(
-            [
-                await find(store, words, *some, limit=3, before=before)
-                for words in queries
-                for some in (sessions, sessions[:1])
-                for before in (None, 6)
-            ]
-        )
-    await sql.close()
-    assert answers[0] == answers[1]
+def test_a_file_finds_what_looking_at_everything_finds() -> None:
+    _agree(lambda lines, queries: asyncio.run(_compare(fresh_url(), lines, queries)))
+
+
+def test_a_server_finds_what_looking_at_everything_finds(postgres_server: PostgresServer) -> None:
+    def compare(lines: list[tuple[int, str]], queries: list[str]) -> None:
+        url = postgres_server.create()
+        asyncio.run(_compare(url, lines, queries))
+        postgres_server.give_back(url)
+
+    _agree(compare)
+
+
+async def _compare(url: str, lines: list[tuple[int, str]], queries: list[str]) -> None:
+    store = await SqlStore.open(url, Clock())
+    sessions = [(await new_session(store)).id for _ in range(3)]
+    entries: list[Entry] = []
+    for number, text in lines:
+        entries += await append(store, sessions[number], said(text))
+    await follow(store)
+    for words in queries:
+        for some in (sessions, sessions[:1]):
+            for before in (None, 6):
+                found = await find(store, words, *some, limit=3, before=before)
+                assert found == naive_find(entries, words, some, limit=3, before=before)
+    await store.close()
 
 
 async def test_an_entry_that_is_passed_over_is_not_found_and_those_after_it_are(

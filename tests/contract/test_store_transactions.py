@@ -6,7 +6,7 @@ import pytest
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.delegations import DelegationDraft
-from storage.records.entries import SessionDraft, SessionKind, Usage
+from storage.records.entries import Draft, ImportedEntry, Kind, SessionDraft, SessionKind, Usage
 from storage.records.inbox_outbox import Arrival, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.store import Store, Transaction
@@ -184,6 +184,32 @@ async def test_work_that_ends_in_stop_iteration_harms_nobody(store: Store) -> No
     )
     assert isinstance(results[0], RuntimeError)
     assert texts(await path_of(store, session.id)) == ["mine"]
+
+
+async def test_text_that_no_database_can_hold_is_kept_as_well_as_can_be(store: Store) -> None:
+    """NUL, and half of a surrogate pair. In JSON they come back as they were."""
+    bad, good = "a\0b\ud800c", "a\ufffdb?c"
+    session = await new_session(store, bad)
+    assert session.title == good
+    body = {"role": "user", "content": bad, bad: [bad]}
+    (entry,) = await append(store, session.id, Draft(Kind.MESSAGE, body, author=bad))
+    found = await store.read(lambda t: t.tree.entry(entry.id))
+    assert (found.body, found.author) == (body, good)
+    arrival = Arrival(bad, bad, f"telegram:{bad}", {"text": bad}, cursor=bad)
+    assert await store.run(lambda t: t.inbox.receive(arrival)) is not None
+    assert await store.run(lambda t: t.inbox.receive(arrival)) is None
+    (row,) = await store.read(lambda t: t.inbox.unfinished())
+    assert (row.key, row.payload) == (good, {"text": bad})
+    assert await store.run(lambda t: t.directory.greet(bad, bad))
+    assert not await store.run(lambda t: t.directory.greet(bad, bad))
+    draft = QuestionDraft("clarify", bad, (Choice(bad, bad),), session.id, bad, {"x": bad})
+    question = await store.run(lambda t: t.questions.create(draft))
+    assert (question.text, question.subject, question.choices) == (good, {"x": bad}, draft.choices)
+    planted = [ImportedEntry(Draft(Kind.MESSAGE, body, author=bad), None, original=bad)]
+    other = await new_session(store)
+    (id_,) = await store.run(lambda t: t.tree.plant(other.id, planted, 0))
+    assert (await store.read(lambda t: t.tree.entry(id_))).body == body
+    assert await store.read(lambda t: t.tree.originals(other.id)) == {id_: good}
 
 
 async def test_a_closed_store_says_so_and_can_be_closed_again(store: Store) -> None:

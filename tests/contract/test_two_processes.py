@@ -7,7 +7,6 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from storage.errors import LeafMoved
@@ -60,8 +59,7 @@ def _work(
     return work
 
 
-async def test_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/bough.db"
+async def test_one_wins_and_the_other_is_told(url: str) -> None:
     store = await SqlStore.open(url)
     session = await store.run(_begin)
     told = await _raced(url, session)

@@ -1,7 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,9 +85,15 @@ async def gateway(
         task.result()
 
 
+ON_BOTH = pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
+"""For tests that are to run on each database."""
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/bough.db"
+def database(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database: a file, where a test does not ask for another kind."""
+    url: str = request.getfixturevalue(f"{getattr(request, 'param', 'sqlite')}_url")
+    return url
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ from adapters.base import Acknowledge, Edit
 from adapters.recording import RecordingAdapter
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.flow.conftest import Gateway, SpyModel, gateway
+from tests.flow.conftest import ON_BOTH, Gateway, SpyModel, gateway
+
+pytestmark = ON_BOTH
 
 TABLE = [
     {

@@ -9,7 +9,9 @@ from adapters.recording import RecordingAdapter
 from gateway.commands.sessions import transfer
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, bound, command, labels, newest, press, talk
-from tests.flow.conftest import Gateway, gateway
+from tests.flow.conftest import ON_BOTH, Gateway, gateway
+
+pytestmark = ON_BOTH
 
 MESSAGES = json.dumps(
     [{"role": "user", "content": "to Rome"}, {"role": "assistant", "content": "in May?"}]

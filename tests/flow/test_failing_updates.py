@@ -262,9 +262,9 @@ class Forgetful(SqlStore):
                 self.reads -= 1
                 raise self.error
 
-        def pending_or_not() -> list[OutboxRow]:
+        def pending_or_not(each: int = 1) -> list[OutboxRow]:
             fail()
-            return pending()
+            return pending(each)
 
         def get_or_not(row: int) -> OutboxRow:
             fail()

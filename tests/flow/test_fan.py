@@ -6,7 +6,9 @@ from typing import Any
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.alternatives import contents, is_told, labels, path, talk
-from tests.flow.conftest import gateway
+from tests.flow.conftest import ON_BOTH, gateway
+
+pytestmark = ON_BOTH
 
 MODELS: dict[str, Any] = {
     "models": {

@@ -3,7 +3,9 @@
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, newest, press, talk
-from tests.flow.conftest import gateway
+from tests.flow.conftest import ON_BOTH, gateway
+
+pytestmark = ON_BOTH
 
 
 async def fill(store: Store, session: int, *texts: str) -> None:

@@ -7,8 +7,10 @@ import pytest
 
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
-from tests.flow.conftest import gateway
+from tests.flow.conftest import ON_BOTH, gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, path, press, session_of, talk
+
+pytestmark = ON_BOTH
 
 ALL = ["/branch", "/goto", "/undo", "/redo", "/branches", "/tree", "/label", "/diff 1 2"]
 

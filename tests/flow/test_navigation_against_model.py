@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, example, given, settings
 
-from storage.memory import MemoryStore
 from tests.flow.conftest import Gateway, gateway
 from tests.flow.walking import ECHO, ask, labels, numbers, talk
+from tests.support.stores import open_fresh
 
 PLACE = st.integers(0, 12)
 STEPS = st.one_of(
@@ -127,7 +127,7 @@ def test_the_conversation_is_where_the_model_is(steps: list[str]) -> None:
 
 
 async def _walk(steps: list[str]) -> None:
-    store = MemoryStore()
+    store = await open_fresh()
     off = {"session": {"branch_summaries": "off"}}
     async with gateway(ECHO, store=store, config=off) as g:
         model = Model()

@@ -6,7 +6,9 @@ from typing import Any
 from adapters.base import Outgoing, Post, Refused, Throttled, Typing, Unavailable, Unreachable
 from adapters.recording import RecordingAdapter
 from storage.store import Store
-from tests.flow.conftest import gateway
+from tests.flow.conftest import ON_BOTH, gateway
+
+pytestmark = ON_BOTH
 
 ECHO = [{"reply": {"text": "you said: {last}"}}]
 

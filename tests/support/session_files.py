@@ -1,6 +1,5 @@
 """Files of sessions as others write them, and stores to take them in."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,9 +7,9 @@ from typing import Any, TypeVar
 from storage.interchange.api import gather, read_session, take_in
 from storage.interchange.pi_read import Imported
 from storage.interchange.pi_write import write_session
-from storage.memory import MemoryStore
 from storage.records.entries import Json, Session
 from storage.store import Transaction
+from tests.support import stores
 
 T = TypeVar("T")
 
@@ -69,11 +68,7 @@ def taken(*lines: Any) -> Imported:
 
 def in_store(work: Callable[[Transaction], T]) -> T:
     """What `work` comes to in a store of its own."""
-
-    async def run() -> T:
-        return await MemoryStore(lambda: NOW).run(work)
-
-    return asyncio.run(run())
+    return stores.in_store(work, lambda: NOW)
 
 
 def exported(tx: Transaction, session: Session) -> bytes:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, literal_column, select, update
 
 from storage.errors import NotFound
 from storage.json_text import dumps
@@ -18,7 +18,7 @@ from storage.records.inbox_outbox import (
     StoredFile,
 )
 from storage.sql.repositories.directory import set_cursor
-from storage.sql.rows import insert_row
+from storage.sql.rows import insert_row, upsert
 from storage.sql.schema import files, inbox, message_links, outbox
 
 _INBOX_COLUMNS = (
@@ -32,13 +32,14 @@ _INBOX_COLUMNS = (
     inbox.c.state,
     inbox.c.time,
 )
-_SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
-_RECEIVE = insert(inbox)
+_GIVEN = ("key", "kind", "address", "payload", "session", "state", "time")
+_RECEIVE = upsert(inbox, _GIVEN, key=["key"], returning="id")
 _ARRIVED = select(*_INBOX_COLUMNS).where(inbox.c.id == bindparam("row"))
 _UNFINISHED = (
     select(*_INBOX_COLUMNS).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
 )
 _UNFINISHED_OF = _UNFINISHED.where(inbox.c.session == bindparam("session"))
+_SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
 _LINK = update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to"))
 _FINISH = (
@@ -61,9 +62,34 @@ _OUTBOX_COLUMNS = (
 )
 _ENQUEUE = insert(outbox)
 _ENQUEUED = select(*_OUTBOX_COLUMNS).where(outbox.c.id == bindparam("row"))
+# As it stands in the index, so that it is known to fit when the statement is planned.
+_IS_PENDING = outbox.c.state == literal_column(f"'{OutboxState.PENDING.value}'")
+# From address to address through the index, past what waits at each of them.
+_waiting = (
+    select(func.min(outbox.c.address).label("address"))
+    .where(_IS_PENDING)
+    .cte("waiting", recursive=True)
+)
+_next = select(func.min(outbox.c.address)).where(_IS_PENDING, outbox.c.address > _waiting.c.address)
+_waiting = _waiting.union_all(
+    select(_next.scalar_subquery()).where(_waiting.c.address.is_not(None))
+)
+_other = outbox.alias("other")
+_last_of_each = (
+    select(_other.c.id)
+    .where(
+        _other.c.state == literal_column(f"'{OutboxState.PENDING.value}'"),
+        _other.c.address == _waiting.c.address,
+    )
+    .order_by(_other.c.id)
+    .offset(bindparam("others"))
+    .limit(literal_column("1"))
+    .scalar_subquery()
+)
 _PENDING = (
     select(*_OUTBOX_COLUMNS)
-    .where(outbox.c.state == OutboxState.PENDING.value)
+    .join(_waiting, _waiting.c.address == outbox.c.address)
+    .where(_IS_PENDING, outbox.c.id <= func.coalesce(_last_of_each, outbox.c.id))
     .order_by(outbox.c.id)
 )
 _SENT = (
@@ -79,15 +105,12 @@ _FAILED = (
 _LINKED = select(message_links.c.entry).where(
     message_links.c.address == bindparam("at"), message_links.c.message_id == bindparam("message")
 )
-_RELINK_MESSAGE = (
-    update(message_links)
-    .where(
-        message_links.c.address == bindparam("at"),
-        message_links.c.message_id == bindparam("message"),
-    )
-    .values(entry=bindparam("to"))
+_LINK_MESSAGE = upsert(
+    message_links,
+    ["address", "message_id", "entry"],
+    key=["address", "message_id"],
+    change=["entry"],
 )
-_LINK_MESSAGE = insert(message_links)
 _KEEP = insert(files)
 _KEPT = select(files.c.name, files.c.data, files.c.picture).where(files.c.id == bindparam("file"))
 _DROP = delete(files).where(files.c.id == bindparam("file"))
@@ -101,19 +124,18 @@ class SqlInbox:
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
             set_cursor(self._connection, arrival.address, arrival.cursor)
-        if self.seen(arrival.key):
-            return None
         values = {
             "key": arrival.key,
             "kind": arrival.kind,
             "address": arrival.address,
             "payload": dumps(arrival.payload),
             "session": arrival.session,
-            "entry": None,
             "state": InboxState.OPEN.value,
             "time": self._now,
         }
-        row = insert_row(self._connection, _RECEIVE, values)
+        row: int | None = self._connection.execute(_RECEIVE, values).scalar()
+        if row is None:
+            return None
         return InboxRow(
             row,
             arrival.key,
@@ -200,8 +222,9 @@ class SqlOutbox:
             raise NotFound(f"there is no outbox row {row}")
         return _outbox_row(found)
 
-    def pending(self) -> list[OutboxRow]:
-        return [_outbox_row(row) for row in self._connection.execute(_PENDING)]
+    def pending(self, each: int = 20) -> list[OutboxRow]:
+        rows = self._connection.execute(_PENDING, {"others": each - 1})
+        return [_outbox_row(row) for row in rows]
 
     def sent(self, row: int, message_id: str | None) -> None:
         parcel = self.get(row)
@@ -214,10 +237,8 @@ class SqlOutbox:
             raise NotFound(f"there is no outbox row {row}")
 
     def link_message(self, address: str, message_id: str, entry: int) -> None:
-        values = {"at": address, "message": message_id, "to": entry}
-        if not self._connection.execute(_RELINK_MESSAGE, values).rowcount:
-            link = {"address": address, "message_id": message_id, "entry": entry}
-            self._connection.execute(_LINK_MESSAGE, link)
+        link = {"address": address, "message_id": message_id, "entry": entry}
+        self._connection.execute(_LINK_MESSAGE, link)
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         entry: int | None = self._connection.execute(

@@ -1,24 +1,18 @@
 """Sessions taken in whole, and read whole, in SQL."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from storage.json_text import dumps
 from storage.records.entries import Entry, ImportedEntry, Kind
+from storage.sql.dialect import insert_all, next_entry_ids
 from storage.sql.rows import ENTRY_COLUMNS, entries_of
 from storage.sql.schema import entries, original_ids, sessions
 from storage.tree.bulk import grown
 from storage.tree.paths import sort_of
 
-_AT_ONCE = 2_000
-"""Rows in one statement."""
-
-_LAST_ID = select(func.coalesce(func.max(entries.c.id), 0))
-_INSERT = insert(entries)
-_INSERT_ORIGINAL = insert(original_ids)
 _LAST_NUMBER = select(sessions.c.last_number).where(sessions.c.id == bindparam("session"))
 _SET_LEAF = (
     update(sessions)
@@ -47,24 +41,18 @@ def plant(
     leaf: int | None,
     now: float,
 ) -> list[int]:
-    """See Tree.plant. The ids are given out here: SQLite's one writer has no rival."""
-    first_id = connection.execute(_LAST_ID).scalar_one() + 1
+    """See Tree.plant."""
+    ids = next_entry_ids(connection, len(planted))
     number = connection.execute(_LAST_NUMBER, {"session": session}).scalar_one()
-    rows = (
-        _row(entry, strand)
-        for entry, strand in grown(
-            planted, session=session, first_id=first_id, first_number=number + 1, now=now
-        )
+    entries_with_strands = grown(
+        planted, session=session, ids=ids, first_number=number + 1, now=now
     )
-    while batch := list(islice(rows, _AT_ONCE)):
-        connection.execute(_INSERT, batch)
-    originals = _originals(planted, session, first_id)
-    while names := list(islice(originals, _AT_ONCE)):
-        connection.execute(_INSERT_ORIGINAL, names)
-    to = None if leaf is None else first_id + leaf
+    insert_all(connection, entries, (_row(*each) for each in entries_with_strands))
+    insert_all(connection, original_ids, _originals(planted, session, ids))
+    to = None if leaf is None else ids[leaf]
     values = {"of_session": session, "to": to, "number": number + len(planted)}
     connection.execute(_SET_LEAF, values)
-    return list(range(first_id, first_id + len(planted)))
+    return list(ids)
 
 
 def all_entries(connection: Connection, session: int) -> list[Entry]:
@@ -111,8 +99,8 @@ def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
 
 
 def _originals(
-    planted: Sequence[ImportedEntry], session: int, first_id: int
+    planted: Sequence[ImportedEntry], session: int, ids: Sequence[int]
 ) -> Iterator[Mapping[str, Any]]:
-    for place, each in enumerate(planted):
+    for id_, each in zip(ids, planted, strict=True):
         if each.original:
-            yield {"session": session, "original": each.original, "entry": first_id + place}
+            yield {"session": session, "original": each.original, "entry": id_}

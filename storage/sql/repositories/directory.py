@@ -4,31 +4,21 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select
 
 from storage.json_text import dumps
 from storage.records.entries import Json, Overview
 from storage.sql.repositories import overview
+from storage.sql.rows import upsert
 from storage.sql.schema import audit, conversations, facts, people, session_members
 
 _CONVERSATION = select(conversations.c.session).where(conversations.c.address == bindparam("at"))
-_ADD_CONVERSATION = insert(conversations)
-_BIND = (
-    update(conversations)
-    .where(conversations.c.address == bindparam("at"))
-    .values(session=bindparam("to"))
-)
-_SET_CURSOR = (
-    update(conversations)
-    .where(conversations.c.address == bindparam("at"))
-    .values(cursor=bindparam("to"))
+_BIND, _SET_CURSOR = (
+    upsert(conversations, ["address", "platform", column], key=["address"], change=[column])
+    for column in ("session", "cursor")
 )
 _ADDRESSES = select(conversations.c.address).where(conversations.c.session == bindparam("session"))
-_IS_MEMBER = select(session_members.c.session).where(
-    session_members.c.member == bindparam("member"),
-    session_members.c.session == bindparam("session"),
-)
-_JOIN = insert(session_members)
+_JOIN = upsert(session_members, ["member", "session"], key=["member", "session"])
 _MEMBERS = (
     select(session_members.c.member)
     .where(session_members.c.session == bindparam("session"))
@@ -43,23 +33,17 @@ _JOINED = (
 _CURSORS = select(conversations.c.address, conversations.c.cursor).where(
     conversations.c.platform == bindparam("platform"), conversations.c.cursor.is_not(None)
 )
-_GREET_AGAIN = (
-    update(people).where(people.c.identity == bindparam("who")).values(name=bindparam("called"))
-)
-_GREET = insert(people)
+_KNOWN = select(people.c.name).where(people.c.identity == bindparam("identity"))
+_GREET = upsert(people, ["identity", "name", "first_seen"], key=["identity"], change=["name"])
 _AUDIT = insert(audit)
 _AUDITS = select(audit.c.what, audit.c.who, audit.c.details, audit.c.time).order_by(audit.c.id)
 _AUDITS_OF = _AUDITS.where(audit.c.what == bindparam("what"))
 _FACT = select(facts.c.value).where(facts.c.name == bindparam("name"))
-_CHANGE_FACT = (
-    update(facts).where(facts.c.name == bindparam("called")).values(value=bindparam("to"))
-)
-_ADD_FACT = insert(facts)
+_SET_FACT = upsert(facts, ["name", "value"], key=["name"], change=["value"])
 
 
 def set_cursor(connection: Connection, address: str, cursor: str) -> None:
-    if not connection.execute(_SET_CURSOR, {"at": address, "to": cursor}).rowcount:
-        _add_conversation(connection, address, session=None, cursor=cursor)
+    connection.execute(_SET_CURSOR, _of_conversation(address) | {"cursor": cursor})
 
 
 class SqlDirectory:
@@ -72,17 +56,14 @@ class SqlDirectory:
         return session
 
     def bind(self, address: str, session: int) -> None:
-        if not self._connection.execute(_BIND, {"at": address, "to": session}).rowcount:
-            _add_conversation(self._connection, address, session=session, cursor=None)
+        self._connection.execute(_BIND, _of_conversation(address) | {"session": session})
         self.join(session, address)
 
     def addresses(self, session: int) -> list[str]:
         return sorted(self._connection.execute(_ADDRESSES, {"session": session}).scalars())
 
     def join(self, session: int, member: str) -> None:
-        values = {"session": session, "member": member}
-        if self._connection.execute(_IS_MEMBER, values).scalar() is None:
-            self._connection.execute(_JOIN, values)
+        self._connection.execute(_JOIN, {"session": session, "member": member})
 
     def members(self, session: int) -> list[str]:
         return list(self._connection.execute(_MEMBERS, {"session": session}).scalars())
@@ -104,11 +85,11 @@ class SqlDirectory:
         return {row.address: row.cursor for row in rows}
 
     def greet(self, identity: str, name: str) -> bool:
-        if self._connection.execute(_GREET_AGAIN, {"who": identity, "called": name}).rowcount:
-            return False
-        values = {"identity": identity, "name": name, "first_seen": self._now}
-        self._connection.execute(_GREET, values)
-        return True
+        known = self._connection.execute(_KNOWN, {"identity": identity}).scalar()
+        if known != name:
+            values = {"identity": identity, "name": name, "first_seen": self._now}
+            self._connection.execute(_GREET, values)
+        return known is None
 
     def audit(self, what: str, who: str, details: Json) -> None:
         values = {"what": what, "who": who, "details": dumps(details), "time": self._now}
@@ -126,18 +107,8 @@ class SqlDirectory:
         return None if value is None else json.loads(value)
 
     def set_fact(self, name: str, value: Any) -> None:
-        text = dumps(value)
-        if not self._connection.execute(_CHANGE_FACT, {"called": name, "to": text}).rowcount:
-            self._connection.execute(_ADD_FACT, {"name": name, "value": text})
+        self._connection.execute(_SET_FACT, {"name": name, "value": dumps(value)})
 
 
-def _add_conversation(
-    connection: Connection, address: str, *, session: int | None, cursor: str | None
-) -> None:
-    values = {
-        "address": address,
-        "platform": address.partition(":")[0],
-        "session": session,
-        "cursor": cursor,
-    }
-    connection.execute(_ADD_CONVERSATION, values)
+def _of_conversation(address: str) -> dict[str, Any]:
+    return {"address": address, "platform": address.partition(":")[0]}

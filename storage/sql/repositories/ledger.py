@@ -2,19 +2,21 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy import ColumnElement, Connection, String, bindparam, cast, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, func, insert, select
 
 from storage.records.entries import Usage
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.sql.dialect import Count
 from storage.sql.schema import ledger
 
 _ADD = insert(ledger)
 _COST = func.sum(ledger.c.cost)
 _UNKNOWN = func.count() - func.count(ledger.c.cost)
 _SUMS = (
-    func.coalesce(func.sum(ledger.c.input_tokens), 0),
-    func.coalesce(func.sum(ledger.c.output_tokens), 0),
-    func.coalesce(func.sum(ledger.c.calls), 0),
+    # PostgreSQL sums up to decimals.
+    cast(func.coalesce(func.sum(ledger.c.input_tokens), 0), Count),
+    cast(func.coalesce(func.sum(ledger.c.output_tokens), 0), Count),
+    cast(func.coalesce(func.sum(ledger.c.calls), 0), Count),
     func.coalesce(_COST, 0.0),
     _UNKNOWN,
 )
@@ -60,14 +62,11 @@ class SqlLedger:
     def grouped(
         self, by: LedgerGroup, *, since: float, address: str | None = None
     ) -> list[tuple[str, Spending]]:
-        column = cast(ledger.c[by], String)
-        query = (
-            select(column, *_SUMS)
-            .where(*_which(since, address))
-            .group_by(column)
-            .order_by(func.coalesce(_COST, 0.0).desc(), column)
-        )
-        return [(name, Spending(*sums)) for name, *sums in self._connection.execute(query)]
+        column = cast(ledger.c[by], Text)
+        query = select(column, *_SUMS).where(*_which(since, address)).group_by(column)
+        groups = [(name, Spending(*sums)) for name, *sums in self._connection.execute(query)]
+        # Not in SQL: how texts are sorted there depends on the server.
+        return sorted(groups, key=lambda group: (-group[1].cost, group[0]))
 
 
 def _which(

@@ -1,7 +1,7 @@
 """Questions to the tree in SQL: by strand, so that they cost as much as there are branches, and up
 from a leaf."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from operator import attrgetter
 from typing import Any
 
@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from storage.errors import NotFound
 from storage.records.entries import Entry, Kind, Strand, Stretch
-from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.rows import ENTRY_COLUMNS, Rows, entries_of
 from storage.sql.schema import entries
 from storage.tree.paths import from_first_kept
 
@@ -139,8 +139,6 @@ _ALONG = (
 _ALONG_UP = _ALONG.order_by(entries.c.number)
 _ALONG_DOWN = _ALONG.order_by(entries.c.number.desc())
 _ALONG_FIRST = select(*ENTRY_COLUMNS).where(entries.c.id == bindparam("strand"), _within, _of_sort)
-
-Rows = Sequence[Sequence[Any]]
 
 
 def numbered(connection: Connection, session: int, number: int) -> int | None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy import Boolean, Column, Connection, ForeignKey, LargeBinary, String, Text
+from sqlalchemy import Boolean, Column, Connection, ForeignKey, LargeBinary, Text
 
-from storage.sql.dialect import ID, append_only, append_only_lifted
+from storage.sql.dialect import ID, Words, append_only, append_only_lifted
 
 revision = "0002"
 down_revision = "0001"
@@ -16,11 +16,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    for statement in append_only_lifted("entries"):
+    for statement in append_only_lifted("entries", op.get_bind().dialect):
         op.execute(statement)
     op.add_column("entries", Column("strand", ID))
-    op.add_column("entries", Column("sort", String, nullable=False, server_default=""))
-    op.add_column("leaf_moves", Column("why", String, nullable=False, server_default=""))
+    op.add_column("entries", Column("sort", Words, nullable=False, server_default=""))
+    op.add_column("leaf_moves", Column("why", Words, nullable=False, server_default=""))
     _fill(op.get_bind())
     _create_indexes()
     _create_tables()
@@ -32,7 +32,7 @@ def upgrade() -> None:
         "INSERT INTO session_members (member, session) SELECT DISTINCT author, session "
         "FROM entries WHERE kind = 'message' AND author LIKE '%:%'"
     )
-    for statement in append_only("entries"):
+    for statement in append_only("entries", op.get_bind().dialect):
         op.execute(statement)
 
 
@@ -79,29 +79,29 @@ def _create_tables() -> None:
     op.create_table(
         "original_ids",
         Column("session", ID, ForeignKey("sessions.id"), primary_key=True),
-        Column("original", String, primary_key=True),
+        Column("original", Words, primary_key=True),
         Column("entry", ID, ForeignKey("entries.id"), nullable=False),
     )
     op.create_table(
         "session_members",
-        Column("member", String, primary_key=True),
+        Column("member", Words, primary_key=True),
         Column("session", ID, ForeignKey("sessions.id"), primary_key=True, index=True),
     )
     op.create_table(
         "files",
         Column("id", ID, primary_key=True),
-        Column("name", Text, nullable=False),
+        Column("name", Words, nullable=False),
         Column("picture", Boolean, nullable=False),
         Column("data", LargeBinary, nullable=False),
     )
     op.create_table(
         "menu_buttons",
-        Column("token", String, primary_key=True),
-        Column("address", String, nullable=False),
+        Column("token", Words, primary_key=True),
+        Column("address", Words, nullable=False),
         Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
-        Column("label", Text, nullable=False),
-        Column("command", Text, nullable=False),
-        Column("by_whom", String, nullable=False),
+        Column("label", Words, nullable=False),
+        Column("command", Words, nullable=False),
+        Column("by_whom", Words, nullable=False),
         Column("subject", Text, nullable=False),
-        Column("used", Text, nullable=False),
+        Column("used", Words, nullable=False),
     )

@@ -1,9 +1,9 @@
 """Full-text search. The index is empty at first; whoever follows the entries fills it."""
 
 from alembic import op
-from sqlalchemy import Column, String
+from sqlalchemy import Column
 
-from storage.sql.dialect import SEARCH_INDEX
+from storage.sql.dialect import Words, search_index
 
 revision = "0003"
 down_revision = "0002"
@@ -13,6 +13,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_table(
-        "search_words", Column("word", String, primary_key=True), sqlite_with_rowid=False
+        "search_words", Column("word", Words, primary_key=True), sqlite_with_rowid=False
     )
-    op.execute(SEARCH_INDEX)
+    for statement in search_index(op.get_bind().dialect):
+        op.execute(statement)

@@ -1,7 +1,7 @@
 """A call that is cut: what ends, what goes on waiting, and what the books say."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
@@ -23,12 +23,13 @@ from agent.delegation.transcript import files_touched, tool_calls_text, worker_p
 from agent.models.base import ModelSpec, Reply, Request
 from agent.models.registry import Models
 from agent.tools.base import Done, Waiting
-from storage.memory import MemoryStore
 from storage.records.delegations import Delegation
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine
 from storage.records.questions import Choice, Question, QuestionDraft, QuestionState
+from storage.sql.store import SqlStore
 from storage.store import Transaction
+from tests.support.stores import fresh_store
 
 TABLE = parse_table(
     [
@@ -36,6 +37,12 @@ TABLE = parse_table(
         {"default": "escalate"},
     ]
 )
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[SqlStore]:
+    async with fresh_store() as store:
+        yield store
 
 
 class Nobody:
@@ -52,8 +59,8 @@ class Nobody:
 class Scene:
     """A chat's session whose model has made one delegate_task call."""
 
-    def __init__(self) -> None:
-        self.store = MemoryStore()
+    def __init__(self, store: SqlStore) -> None:
+        self.store = store
         nobody = Nobody()
         models = Models({"parent": ModelSpec("parent", "big")})
         self.subagents = Subagents(
@@ -129,8 +136,8 @@ def statuses(outcome: Done | Waiting) -> list[str]:
     return [result["status"] for result in json.loads(outcome.text)["results"]]
 
 
-async def test_a_call_that_delegated_nothing_has_no_outcome_of_ours() -> None:
-    scene = Scene()
+async def test_a_call_that_delegated_nothing_has_no_outcome_of_ours(store: SqlStore) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a"))
     found = await scene.store.run(
         lambda tx: settle_call(tx, row.session, row.call_entry, "another", waiting_too=True)
@@ -138,8 +145,8 @@ async def test_a_call_that_delegated_nothing_has_no_outcome_of_ours() -> None:
     assert found is None
 
 
-async def test_what_ran_is_interrupted_and_what_had_ended_keeps_its_result() -> None:
-    scene = Scene()
+async def test_what_ran_is_interrupted_and_what_had_ended_keeps_its_result(store: SqlStore) -> None:
+    scene = Scene(store)
     ran, done = await scene.delegated(task("a"), task("b"))
     await scene.happens(done, Narrated("b is done"))
     outcome = await scene.settled(ran)
@@ -148,8 +155,8 @@ async def test_what_ran_is_interrupted_and_what_had_ended_keeps_its_result() -> 
     assert outcome.final == (ran.id, done.id)
 
 
-async def test_what_waits_goes_on_waiting_beside_what_is_interrupted() -> None:
-    scene = Scene()
+async def test_what_waits_goes_on_waiting_beside_what_is_interrupted(store: SqlStore) -> None:
+    scene = Scene(store)
     waiting, running = await scene.delegated(task("a", asks=True), task("b"))
     await scene.waits(waiting)
     outcome = await scene.settled(running)
@@ -158,8 +165,8 @@ async def test_what_waits_goes_on_waiting_beside_what_is_interrupted() -> None:
     assert outcome.final == (running.id,)
 
 
-async def test_where_all_wait_the_call_waits() -> None:
-    scene = Scene()
+async def test_where_all_wait_the_call_waits(store: SqlStore) -> None:
+    scene = Scene(store)
     rows = await scene.delegated(task("a", asks=True), task("b", asks=True))
     questions = [await scene.waits(row) for row in rows]
     outcome = await scene.settled(rows[0])
@@ -167,8 +174,8 @@ async def test_where_all_wait_the_call_waits() -> None:
     assert outcome.question == questions[0]
 
 
-async def test_stopping_ends_what_waits_and_withdraws_its_question() -> None:
-    scene = Scene()
+async def test_stopping_ends_what_waits_and_withdraws_its_question(store: SqlStore) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a", asks=True))
     question = await scene.waits(row)
     assert statuses(await scene.settled(row, waiting_too=True)) == ["interrupted"]
@@ -176,16 +183,16 @@ async def test_stopping_ends_what_waits_and_withdraws_its_question() -> None:
     assert asked.state is QuestionState.WITHDRAWN
 
 
-async def test_what_runs_in_the_background_goes_on() -> None:
-    scene = Scene()
+async def test_what_runs_in_the_background_goes_on(store: SqlStore) -> None:
+    scene = Scene(store)
     scene.subagents.wake = lambda _: None
     (row,) = await scene.delegated(task("a", background=True))
     assert statuses(await scene.settled(row, waiting_too=True)) == ["running"]
     assert (await scene.store.read(lambda tx: tx.delegations.get(row.id))).state not in FINAL
 
 
-async def test_a_delegation_waits_where_one_below_it_does() -> None:
-    scene = Scene()
+async def test_a_delegation_waits_where_one_below_it_does(store: SqlStore) -> None:
+    scene = Scene(store)
     (above,) = await scene.delegated(task("above"))
     run = await scene.run_of(above)
     first, second = await scene.delegated(
@@ -203,8 +210,8 @@ async def test_a_delegation_waits_where_one_below_it_does() -> None:
     assert statuses(await scene.settled(above)) == ["waiting"]
 
 
-async def test_ending_a_delegation_ends_everything_below_it() -> None:
-    scene = Scene()
+async def test_ending_a_delegation_ends_everything_below_it(store: SqlStore) -> None:
+    scene = Scene(store)
     (above,) = await scene.delegated(task("above"))
     middle_run = await scene.run_of(above)
     (middle,) = await scene.delegated(task("middle"), session=middle_run, top=above.id)
@@ -221,8 +228,8 @@ async def test_ending_a_delegation_ends_everything_below_it() -> None:
     assert asked.state is QuestionState.WITHDRAWN
 
 
-async def test_an_interruption_is_noted_once() -> None:
-    scene = Scene()
+async def test_an_interruption_is_noted_once(store: SqlStore) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a"))
     first = await scene.settled(row)
     assert await scene.settled(row) == first
@@ -231,8 +238,8 @@ async def test_an_interruption_is_noted_once() -> None:
     assert len(path) == 2
 
 
-async def test_what_was_used_below_counts_above() -> None:
-    scene = Scene()
+async def test_what_was_used_below_counts_above(store: SqlStore) -> None:
+    scene = Scene(store)
     (above,) = await scene.delegated(task("above"))
     run = await scene.run_of(above)
     (below,) = await scene.delegated(task("below"), session=run, top=above.id)
@@ -265,8 +272,8 @@ def answer(id_: str, name: str, content: str) -> Json:
     return message("tool", content, tool_call_id=id_, name=name)
 
 
-async def test_files_that_a_child_touched_are_read_from_its_transcript() -> None:
-    scene = Scene()
+async def test_files_that_a_child_touched_are_read_from_its_transcript(store: SqlStore) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a"))
     await scene.run_of(
         row,
@@ -286,8 +293,10 @@ async def test_files_that_a_child_touched_are_read_from_its_transcript() -> None
     assert json.loads(outcome.text)["results"][0]["files"] == touched
 
 
-async def test_a_judge_is_shown_calls_with_their_results_and_none_that_were_handed_over() -> None:
-    scene = Scene()
+async def test_a_judge_is_shown_calls_with_their_results_and_none_that_were_handed_over(
+    store: SqlStore,
+) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a"))
     await scene.run_of(
         row,
@@ -302,8 +311,10 @@ async def test_a_judge_is_shown_calls_with_their_results_and_none_that_were_hand
 
 
 @pytest.mark.parametrize("state", ["running", "completed"])
-async def test_a_result_is_the_stored_one_as_soon_as_there_is_one(state: str) -> None:
-    scene = Scene()
+async def test_a_result_is_the_stored_one_as_soon_as_there_is_one(
+    state: str, store: SqlStore
+) -> None:
+    scene = Scene(store)
     (row,) = await scene.delegated(task("a"))
     stored = {"task": "a", "status": state}
     await scene.store.run(

@@ -1,6 +1,7 @@
 """Money is set aside before a call and settled after it; what is not there cannot be spent."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from agent.settings import BudgetsConfig
 from agent.text.formats import dollars
 from gateway.config import load
 from gateway.errors import ConfigError
-from storage.memory import MemoryStore
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine
+from storage.sql.store import SqlStore
 from tests.contract.stores import Clock
+from tests.support.stores import fresh_store
 
 PRICED = ModelSpec("parent", "m", input_cost=0.0, output_cost=1 / OUTPUT_RESERVED)
 """A dollar is set aside for each call."""
@@ -27,14 +29,25 @@ UNPRICED = ModelSpec("parent", "who knows")
 ANA, BEN = Purpose("telegram:1", "telegram:1"), Purpose("telegram:2", "telegram:2")
 
 
+@pytest.fixture
+def clock() -> Clock:
+    clock = Clock()
+    clock.now = 1_000_000.0
+    return clock
+
+
+@pytest.fixture
+async def store(clock: Clock) -> AsyncIterator[SqlStore]:
+    async with fresh_store(clock) as store:
+        yield store
+
+
 class Bank:
     """A store, budgets over it, and a model that books what it cost, a moment late, as turns do."""
 
-    def __init__(self, tokens: int = OUTPUT_RESERVED, **limits: float) -> None:
-        self.clock = Clock()
-        self.clock.now = 1_000_000.0
-        self.store = MemoryStore(self.clock)
-        self.budgets = Budgets(self.store, BudgetsConfig(**limits))
+    def __init__(self, store: SqlStore, tokens: int = OUTPUT_RESERVED, **limits: float) -> None:
+        self.store = store
+        self.budgets = Budgets(store, BudgetsConfig(**limits))
         self.calls = 0
         self.running = asyncio.Event()
         self.may_answer = asyncio.Event()
@@ -98,8 +111,8 @@ def test_without_a_price_there_is_no_estimate() -> None:
     assert estimate(request(spec=UNPRICED)) is None
 
 
-async def test_calls_go_through_until_the_next_one_would_be_too_much() -> None:
-    bank = Bank(day=3.0)
+async def test_calls_go_through_until_the_next_one_would_be_too_much(store: SqlStore) -> None:
+    bank = Bank(store, day=3.0)
     for _ in range(3):
         await bank.call()
     text = await bank.refusal()
@@ -107,15 +120,15 @@ async def test_calls_go_through_until_the_next_one_would_be_too_much() -> None:
     assert "opens again at 00:00 UTC, in 10 h" in text
 
 
-async def test_what_an_answer_really_cost_is_what_counts() -> None:
-    bank = Bank(tokens=OUTPUT_RESERVED // 4, day=2.0)
+async def test_what_an_answer_really_cost_is_what_counts(store: SqlStore) -> None:
+    bank = Bank(store, tokens=OUTPUT_RESERVED // 4, day=2.0)
     for _ in range(5):  # 0.25 each; a sixth could come to 2.25
         await bank.call()
     assert "$1.25 of $2.00 spent, the next call may cost $1.00" in await bank.refusal()
 
 
-async def test_a_call_that_runs_holds_its_money() -> None:
-    bank = Bank(day=1.5)
+async def test_a_call_that_runs_holds_its_money(store: SqlStore) -> None:
+    bank = Bank(store, day=1.5)
     bank.may_answer.clear()
     first = asyncio.create_task(bank.call())
     await bank.running.wait()
@@ -125,22 +138,22 @@ async def test_a_call_that_runs_holds_its_money() -> None:
     await first
 
 
-async def test_many_calls_at_once_do_not_spend_the_same_money_twice() -> None:
-    bank = Bank(day=3.0)
+async def test_many_calls_at_once_do_not_spend_the_same_money_twice(store: SqlStore) -> None:
+    bank = Bank(store, day=3.0)
     calls = await asyncio.gather(*(bank.call() for _ in range(10)), return_exceptions=True)
     assert sum(call is None for call in calls) == bank.calls == 3
 
 
-async def test_a_call_that_failed_gives_its_money_back() -> None:
-    bank = Bank(day=1.0)
+async def test_a_call_that_failed_gives_its_money_back(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
     failing = ScriptedModel([Rule(reply=Answer(error=ModelErrorKind.UNAVAILABLE))])
     with pytest.raises(ModelError):
         await Budgeted(failing, bank.budgets).complete(request())
     await bank.call()
 
 
-async def test_a_call_that_was_cut_gives_its_money_back() -> None:
-    bank = Bank(day=1.0)
+async def test_a_call_that_was_cut_gives_its_money_back(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
     bank.may_answer.clear()
     call = asyncio.create_task(bank.call())
     await bank.running.wait()
@@ -151,50 +164,50 @@ async def test_a_call_that_was_cut_gives_its_money_back() -> None:
     await bank.call()
 
 
-async def test_what_is_paid_for_and_not_booked_yet_is_spent() -> None:
-    bank = Bank(day=1.0)
+async def test_what_is_paid_for_and_not_booked_yet_is_spent(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
     await bank.call(book=False)
     assert "$1.00 of $1.00 spent" in await bank.refusal()
 
 
-async def test_what_the_ledger_has_from_before_or_from_elsewhere_is_spent() -> None:
-    bank = Bank(day=3.0)
+async def test_what_the_ledger_has_from_before_or_from_elsewhere_is_spent(store: SqlStore) -> None:
+    bank = Bank(store, day=3.0)
     await bank.book(Usage(0, 0, 1, 1.5))
     await bank.call()
     assert "$2.50 of $3.00 spent" in await bank.refusal()
 
 
-async def test_the_next_day_opens_every_budget() -> None:
-    bank = Bank(day=1.0, conversation_day=1.0, person_day=1.0)
+async def test_the_next_day_opens_every_budget(store: SqlStore, clock: Clock) -> None:
+    bank = Bank(store, day=1.0, conversation_day=1.0, person_day=1.0)
     await bank.call()
     await bank.refusal()
-    bank.clock.now += 86_400
+    clock.now += 86_400
     await bank.call()
     await bank.refusal()
 
 
-async def test_a_conversation_spends_its_own_budget_only() -> None:
-    bank = Bank(conversation_day=1.0)
+async def test_a_conversation_spends_its_own_budget_only(store: SqlStore) -> None:
+    bank = Bank(store, conversation_day=1.0)
     await bank.call(ANA)
     assert "of this conversation" in await bank.refusal(ANA)
     await bank.call(BEN)
 
 
-async def test_a_person_spends_one_budget_everywhere() -> None:
-    bank = Bank(person_day=1.0)
+async def test_a_person_spends_one_budget_everywhere(store: SqlStore) -> None:
+    bank = Bank(store, person_day=1.0)
     await bank.call(Purpose("telegram:-5", "telegram:1"))
     assert "of telegram:1" in await bank.refusal(Purpose("telegram:1", "telegram:1"))
     await bank.call(Purpose("telegram:-5", "telegram:2"))
 
 
-async def test_a_call_for_nobody_draws_on_the_budget_of_all_alone() -> None:
-    bank = Bank(conversation_day=0.5, person_day=0.5, day=1.0)
+async def test_a_call_for_nobody_draws_on_the_budget_of_all_alone(store: SqlStore) -> None:
+    bank = Bank(store, conversation_day=0.5, person_day=0.5, day=1.0)
     await bank.call(Purpose())
     assert "of all conversations" in await bank.refusal(Purpose())
 
 
-async def test_a_refused_call_takes_nothing_from_any_budget() -> None:
-    bank = Bank(conversation_day=1.0, day=3.0)
+async def test_a_refused_call_takes_nothing_from_any_budget(store: SqlStore) -> None:
+    bank = Bank(store, conversation_day=1.0, day=3.0)
     await bank.call(ANA)
     for _ in range(5):
         await bank.refusal(ANA)
@@ -202,33 +215,35 @@ async def test_a_refused_call_takes_nothing_from_any_budget() -> None:
     await bank.call(Purpose("telegram:3", "telegram:3"))
 
 
-async def test_a_budget_too_small_for_one_call_says_so() -> None:
-    text = await Bank(day=0.5).refusal()
+async def test_a_budget_too_small_for_one_call_says_so(store: SqlStore) -> None:
+    text = await Bank(store, day=0.5).refusal()
     assert "too small for a single call: $0.50, and the next call may cost $1.00" in text
     assert "again" not in text
 
 
-async def test_a_model_without_a_price_is_called_and_not_counted() -> None:
-    bank = Bank(day=1.0)
+async def test_a_model_without_a_price_is_called_and_not_counted(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
     for _ in range(3):
         await bank.call(spec=UNPRICED)
     await bank.call()
 
 
-async def test_a_model_without_a_price_is_not_called_once_the_budget_is_spent() -> None:
-    bank = Bank(day=1.0)
+async def test_a_model_without_a_price_is_not_called_once_the_budget_is_spent(
+    store: SqlStore,
+) -> None:
+    bank = Bank(store, day=1.0)
     await bank.call()
     assert "may cost" not in await bank.refusal(spec=UNPRICED)
 
 
-async def test_a_model_that_is_free_is_always_called() -> None:
-    bank = Bank(day=1.0)
+async def test_a_model_that_is_free_is_always_called(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
     await bank.book(Usage(0, 0, 1, 5.0))
     await bank.call(spec=FREE)
 
 
-async def test_without_budgets_everything_goes() -> None:
-    bank = Bank()
+async def test_without_budgets_everything_goes(store: SqlStore) -> None:
+    bank = Bank(store)
     await bank.book(Usage(0, 0, 1, 1e9))
     await bank.call()
 
@@ -243,7 +258,10 @@ def test_answers_within_what_is_set_aside_never_overspend(
     limit: float, sizes: list[int], together: int
 ) -> None:
     async def spent() -> float:
-        bank = Bank(day=limit)
+        async with fresh_store() as store:
+            return await spent_of(Bank(store, day=limit))
+
+    async def spent_of(bank: Bank) -> float:
         answers = [Rule(reply=Answer(usage=Spent(input=0, output=n)), times=1) for n in sizes]
         model = Budgeted(ScriptedModel(answers), bank.budgets)
         places = asyncio.Semaphore(together)
@@ -292,23 +310,27 @@ def test_budgets_come_from_the_environment_too(tmp_path: Path) -> None:
     assert load(path, {"BOUGH_BUDGETS__PERSON_DAY": "0.5"}).budgets.person_day == 0.5
 
 
-async def test_a_clock_that_went_a_day_ahead_and_back_gives_no_second_budget() -> None:
-    bank = Bank(day=3.0)
+async def test_a_clock_that_went_a_day_ahead_and_back_gives_no_second_budget(
+    store: SqlStore, clock: Clock
+) -> None:
+    bank = Bank(store, day=3.0)
     for _ in range(2):
         await bank.call()
-    bank.clock.now += 86_400
+    clock.now += 86_400
     await bank.call()
-    bank.clock.now -= 86_400
+    clock.now -= 86_400
     # What was booked for tomorrow counts today too: better too little than too much.
     await bank.refusal()
 
 
-async def test_a_clock_that_was_put_right_shows_what_was_spent_today() -> None:
-    bank = Bank(day=3.0)
+async def test_a_clock_that_was_put_right_shows_what_was_spent_today(
+    store: SqlStore, clock: Clock
+) -> None:
+    bank = Bank(store, day=3.0)
     for _ in range(3):
         await bank.call()
-    bank.clock.now += 86_400
+    clock.now += 86_400
     free = request(spec=FREE)
     await bank.model.complete(free)
-    bank.clock.now -= 86_400
+    clock.now -= 86_400
     assert "$3.00 of $3.00 spent" in await bank.refusal()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import Finding, findings
-from gateway.config import Config
+from gateway.config import Config, secrets_of
 from tests.stand_ins.model import ModelServer
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
@@ -75,3 +75,31 @@ async def test_every_key_of_a_model_is_tried(tmp_path: Path) -> None:
     assert [finding.ok for finding in tried] == [False, True]
     assert "parent (key 1 of 2)" in tried[0].subject
     assert not any(key in finding.text for key in keys for finding in tried)
+
+
+async def test_doctor_says_which_database_it_is_and_that_it_can_be_written(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    (finding,) = await found(tmp_path, "database")
+    assert (finding.ok, finding.text) == (True, f"sqlite:///{tmp_path}/bough.db can be written")
+    url = postgres_url.replace("bough@", "bough:hunter2@")
+    (finding,) = await found(tmp_path, "database", storage={"url": url})
+    assert finding.ok
+    assert finding.text.startswith("PostgreSQL database bough_")
+    assert "hunter2" not in finding.text
+
+
+async def test_a_database_server_that_is_away_is_a_fault(tmp_path: Path) -> None:
+    url = "postgresql://me:hunter2@127.0.0.1:1/bough"
+    (finding,) = await found(tmp_path, "database", storage={"url": url})
+    assert not finding.ok
+    assert "PostgreSQL database bough at 127.0.0.1:1" in finding.text
+    assert "see that the server runs" in finding.text
+    assert "hunter2" not in finding.text
+
+
+def test_the_password_of_a_database_is_a_secret() -> None:
+    for url in ("postgresql://me:hu%40ter2@host/bough", "postgresql:///bough?password=hu%40ter2"):
+        config = Config.model_validate({"storage": {"url": url}})
+        assert "hu@ter2" in secrets_of(config)
+        assert "ter2" not in repr(config)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from gateway.views.outline import (
     RAILS,
@@ -18,9 +18,9 @@ from gateway.views.outline import (
     shares,
     spoken,
 )
-from storage.memory import MemoryStore
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, Stretch, message
 from storage.store import Store, Transaction
+from tests.support.stores import fresh_store
 
 Parents = list[int | None]
 """Of entry i + 1, the number of its parent."""
@@ -62,9 +62,9 @@ def children(parents: Parents, parent: int | None) -> list[int]:
 
 
 async def runs_of(parents: Parents, leaf: int | None) -> list[Run]:
-    store = MemoryStore()
-    session = await planted(store, parents)
-    return await store.read(lambda tx: outline(tx.tree.strands(session), tx.tree.route(leaf)))
+    async with fresh_store() as store:
+        session = await planted(store, parents)
+        return await store.read(lambda tx: outline(tx.tree.strands(session), tx.tree.route(leaf)))
 
 
 def entries_of(parents: Parents, run: Run) -> list[int]:
@@ -77,6 +77,7 @@ def entries_of(parents: Parents, run: Run) -> list[int]:
     return found
 
 
+@settings(deadline=None)
 @given(trees(), st.data())
 async def test_runs_are_the_tree_in_drawing_order(parents: Parents, data: st.DataObject) -> None:
     leaf = data.draw(st.sampled_from([None, *range(1, len(parents) + 1)]))
@@ -101,6 +102,7 @@ async def test_runs_are_the_tree_in_drawing_order(parents: Parents, data: st.Dat
         assert [run.last for run in runs if run.here][-1] == leaf
 
 
+@settings(deadline=None)
 @given(trees())
 async def test_a_rail_stands_where_more_branches_follow(parents: Parents) -> None:
     for run in await runs_of(parents, None):
@@ -116,18 +118,22 @@ async def test_a_rail_stands_where_more_branches_follow(parents: Parents) -> Non
         assert run.level == len(rails)
 
 
+@settings(deadline=None)
 @given(trees())
 async def test_forks_and_sizes_are_those_of_the_tree(parents: Parents) -> None:
-    store = MemoryStore()
-    session = await planted(store, parents)
-    strands = await store.read(lambda tx: tx.tree.strands(session))
+    async with fresh_store() as store:
+        session = await planted(store, parents)
+        strands = await store.read(lambda tx: tx.tree.strands(session))
+        routes = [
+            await store.read(partial(_route, entry=entry)) for entry in range(1, len(parents) + 1)
+        ]
     found = {fork.entry: fork.branches for fork in forks(strands)}
     places = [None, *range(1, len(parents) + 1)]
     many = {place: len(children(parents, place)) for place in places}
     assert found == {place: count for place, count in many.items() if count > 1}
     sizes = Sizes(strands)
-    for entry in range(1, len(parents) + 1):
-        here = (await store.read(partial(_route, entry=entry)))[-1]
+    for entry, route in enumerate(routes, start=1):
+        here = route[-1]
         assert sizes.of(here.strand, here.last_depth) == 1 + len(walked(parents, entry))
 
 
@@ -144,19 +150,19 @@ async def test_a_deep_tree_is_no_trouble() -> None:
 
 
 async def test_a_lone_label_is_no_branch_unless_it_is_kept() -> None:
-    store = MemoryStore()
-    session = await planted(store, [None, 1])
-
     def label(tx: Transaction) -> int:
         draft = Draft(Kind.LABEL, {"label": "x", "target": 1})
         return tx.tree.append(session, draft, after=1, aside=True).id
 
-    entry = await store.run(label)
-    strands = await store.read(lambda tx: tx.tree.strands(session))
+    async with fresh_store() as store:
+        session = await planted(store, [None, 1])
+        entry = await store.run(label)
+        strands = await store.read(lambda tx: tx.tree.strands(session))
     assert [strand.first for strand in spoken(strands)] == [1]
     assert [strand.first for strand in spoken(strands, keep=[entry])] == [1, entry]
 
 
+@settings(deadline=None)
 @given(trees(), st.integers(1, 9), st.integers(1, 4))
 async def test_pages_hold_every_run_once_and_fit(parents: Parents, lines: int, each: int) -> None:
     runs = await runs_of(parents, len(parents))

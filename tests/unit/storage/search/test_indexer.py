@@ -8,18 +8,19 @@ from typing import TypeVar
 
 import pytest
 
-from storage import memory_search
 from storage.errors import StoreUnavailable
-from storage.memory import MemoryStore
 from storage.records.entries import Draft, Entry, Kind, SessionDraft, SessionKind, message
 from storage.search import indexer
 from storage.search.indexer import AT_ONCE, follow
+from storage.sql.search import repository as search
+from storage.sql.store import SqlStore
 from storage.store import Transaction
+from tests.support.stores import fresh_url
 
 T = TypeVar("T")
 
 
-class Store(MemoryStore):
+class Store(SqlStore):
     """Fails as often as it is told."""
 
     failures = 0
@@ -29,6 +30,13 @@ class Store(MemoryStore):
             self.failures -= 1
             raise StoreUnavailable("the disk is full")
         return await super().run(work)
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    store = await Store.open(fresh_url())
+    yield store
+    await store.close()
 
 
 @asynccontextmanager
@@ -68,8 +76,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexer, "EVERY", 0.01)
 
 
-async def test_what_was_there_and_what_comes_is_found() -> None:
-    store = Store()
+async def test_what_was_there_and_what_comes_is_found(store: Store) -> None:
     session = await say(store, *["an old ferry"] * (2 * AT_ONCE + 1))
     async with followed(store):
         await finds(store, "ferry", session, 2 * AT_ONCE + 1)
@@ -77,8 +84,9 @@ async def test_what_was_there_and_what_comes_is_found() -> None:
         assert len(await finds(store, "ferry", session, 1)) == 1
 
 
-async def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    store = Store()
+async def test_a_store_that_fails_is_tried_again(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     session = await say(store, "a ferry")
     store.failures = 3
     with caplog.at_level(logging.ERROR):
@@ -88,15 +96,14 @@ async def test_a_store_that_fails_is_tried_again(caplog: pytest.LogCaptureFixtur
 
 
 async def test_an_entry_that_cannot_be_indexed_keeps_no_other_from_being_found(
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def choosy(entry: Entry) -> str:
         if entry.body["content"] == "poison":
             raise ValueError("no text")
         return str(entry.body["content"])
 
-    monkeypatch.setattr(memory_search, "text_of", choosy)
-    store = Store()
+    monkeypatch.setattr(search, "text_of", choosy)
     lines = ["a ferry", "poison", "a ferry", "poison", "poison", "a ferry"]
     session = await say(store, *lines)
     async with followed(store):

@@ -1,0 +1,97 @@
+"""The search index in PostgreSQL: each entry's terms as an array, with a GIN index."""
+
+from collections.abc import Collection, Generator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from storage.sql.rows import ENTRY_COLUMNS, Rows
+
+_NO_BOUND = 2**63 - 1
+_NEWEST = 500
+"""Entries that are looked through without the index, which gives all hits before the first can be
+read: what many entries hold is found here."""
+_IDS_AT_ONCE = 1_000
+_AT_ONCE = 20
+"""Hits that are read at first; then twice as many each time."""
+
+_SESSION = 1
+"""Where it stands among ENTRY_COLUMNS."""
+_COLUMNS = ", ".join(map(str, ENTRY_COLUMNS))
+# SKIP LOCKED: what another process has in hand is its.
+_UNSEEN = text(f"""
+    WITH taken AS (
+        DELETE FROM search_queue WHERE entry IN (
+            SELECT entry FROM search_queue ORDER BY entry LIMIT :at_most FOR UPDATE SKIP LOCKED
+        ) RETURNING entry
+    )
+    SELECT {_COLUMNS} FROM taken JOIN entries ON entries.id = taken.entry
+    ORDER BY entries.id""")  # noqa: S608 - names of columns
+_ROWS = text(f"SELECT {_COLUMNS} FROM entries WHERE id = ANY(:ids) ORDER BY id DESC")  # noqa: S608
+_INDEX = """
+    INSERT INTO search_index (entry, terms) VALUES (%s, %s) ON CONFLICT DO NOTHING"""
+_KEEP_WORDS = """
+    INSERT INTO search_words (word) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"""
+
+
+class PostgresTerms:
+    """See sql_search.Terms."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def unseen(self, limit: int) -> Rows:
+        return self._connection.execute(_UNSEEN, {"at_most": limit}).fetchall()
+
+    def add(self, terms: Mapping[int, Collection[str]], words: Collection[str]) -> None:
+        rows = [(entry, list(each)) for entry, each in terms.items()]
+        self._connection.exec_driver_sql(_INDEX, rows)
+        # Sorted, so that two processes lock them in the same order.
+        self._connection.exec_driver_sql(_KEEP_WORDS, (sorted(words),))
+
+    def hits(
+        self,
+        groups: Sequence[Sequence[str]],
+        sessions: Collection[int],
+        session_terms: Sequence[str],
+        before: int | None,
+    ) -> Generator[Rows]:
+        asked, at_most = frozenset(sessions), _AT_ONCE
+        for ids in self._ids(groups, session_terms, _NO_BOUND if before is None else before):
+            first = 0
+            while part := ids[first : first + at_most]:
+                rows: Rows = self._connection.execute(_ROWS, {"ids": part}).fetchall()
+                yield [row for row in rows if row[_SESSION] in asked]
+                first, at_most = first + at_most, at_most * 2
+
+    def _ids(
+        self, groups: Sequence[Sequence[str]], session_terms: Sequence[str], before: int
+    ) -> Generator[Sequence[int]]:
+        """Of entries that have a term of each group, newest first; some are of other sessions."""
+        condition, values = _has_all(groups)
+        newest = text(f"""
+            WITH found AS MATERIALIZED (
+                SELECT entry, terms FROM search_index WHERE entry < :before
+                ORDER BY entry DESC LIMIT {_NEWEST}
+            )
+            SELECT entry FROM found WHERE {condition} ORDER BY entry DESC""")  # noqa: S608 - names
+        ids = self._connection.execute(newest, values | {"before": before}).scalars().all()
+        yield ids
+        # Not above: to look for very many terms in each entry takes too long without the index.
+        condition, values = _has_all([*groups, session_terms] if session_terms else groups)
+        every = text(f"""
+            WITH found AS MATERIALIZED (SELECT entry FROM search_index WHERE {condition})
+            SELECT entry FROM found WHERE entry < :before
+            ORDER BY entry DESC LIMIT {_IDS_AT_ONCE}""")  # noqa: S608 - names
+        while True:
+            before = ids[-1] if ids else before
+            ids = self._connection.execute(every, values | {"before": before}).scalars().all()
+            if not ids:
+                return
+            yield ids
+
+
+def _has_all(groups: Sequence[Sequence[str]]) -> tuple[str, dict[str, Any]]:
+    """True of an entry that has a term of each group, with the values in it."""
+    condition = " AND ".join(f"terms && CAST(:group{n} AS text[])" for n in range(len(groups)))
+    return condition, {f"group{n}": list(group) for n, group in enumerate(groups)}
