@@ -136,7 +136,6 @@ def _assemble(
         Live(store, serving, subagents.active),
         Compacting(model, config.session),
     )
-    subagents.wake = turns.lanes.wake
     desk = CommandContext(
         store, config, models, turns, questions, composer, menus, serving, subagents.active
     )

@@ -19,7 +19,7 @@ from gateway.turns.runner import Turns
 from storage.errors import StoreLost, StoreUnavailable
 from storage.faults import Faults
 from storage.search.indexer import follow
-from storage.store import Store
+from storage.store import Committed, Store
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class App:
         Misconfigured where a platform refuses our credentials from the first; StoreLost, saying
         what to do, where the database is damaged or taken away.
         """
-        self.store.watch_outbox(self.delivery.notify)
+        self.store.watch(self._committed)
         try:
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
@@ -72,6 +72,14 @@ class App:
             raise await self._lost(loss) from None
         finally:
             await self._close()
+
+    def _committed(self, news: Committed) -> None:
+        """Whatever put it there: rows in a session's inbox are worked on, rows in the outbox sent.
+        What no commit of this process tells of is found by the sweep."""
+        for session in news.sessions:
+            self.turns.lanes.wake(session)
+        if news.outbox:
+            self.delivery.notify()
 
     async def _lost(self, loss: StoreLost) -> StoreLost:
         """Save what can be saved and tell the owners; the loss with all that is to be said."""
@@ -136,7 +144,7 @@ class App:
             if question in stuck:
                 continue
             try:
-                session = await self.store.run(partial(self.questions.tick, question=question))
+                await self.store.run(partial(self.questions.tick, question=question))
             except StoreUnavailable:
                 raise
             except Exception:
@@ -145,8 +153,6 @@ class App:
                     stuck.add(question)
             else:
                 failures.forget(question)
-                if session is not None:
-                    self.turns.lanes.wake(session)
 
     async def _try(self, work: Callable[[], Awaitable[None]], what: str) -> bool:
         """The boundary of a task that goes on as long as the gateway does: what fails now is tried

@@ -21,7 +21,7 @@ from storage.memory_search import MemorySearch, SearchTables
 from storage.memory_tree import MemoryTree, TreeTables
 from storage.records.buttons import MenuButton
 from storage.records.delegations import Delegation
-from storage.store import Transaction
+from storage.store import Committed, Transaction
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ class MemoryStore:
         self._clock = clock
         self._journal: list[Undo] = []
         self._tables = _Tables(self._journal)
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[Committed], None]] = []
         self._closed = False
 
     async def run(self, work: Callable[[Transaction], T]) -> T:
@@ -70,9 +70,9 @@ class MemoryStore:
             undo(self._journal)
             raise
         self._journal.clear()
-        if transaction.outbox.grew:
+        if told := Committed(frozenset(transaction.inbox.grew), transaction.outbox.grew):
             for listener in self._listeners:
-                asyncio.get_running_loop().call_soon(listener)
+                asyncio.get_running_loop().call_soon(listener, told)
         await asyncio.sleep(0)  # others run while one waits for a store
         return result
 
@@ -86,7 +86,7 @@ class MemoryStore:
         await asyncio.sleep(0)
         return result
 
-    def watch_outbox(self, listener: Callable[[], None]) -> None:
+    def watch(self, listener: Callable[[Committed], None]) -> None:
         self._listeners.append(listener)
 
     async def guard(self) -> None:

@@ -37,6 +37,8 @@ class MemoryInbox:
         self._tree = tree
         self._directory = directory
         self._now = now
+        self.grew: set[int] = set()
+        """The sessions that got rows."""
 
     def receive(self, arrival: Arrival) -> InboxRow | None:
         tables = self._tables
@@ -58,6 +60,8 @@ class MemoryInbox:
         )
         tables.inbox[row.id] = row
         tables.keys[row.key] = row.id
+        if arrival.session is not None:
+            self.grew.add(arrival.session)
         return _copy_arrival(row)
 
     def seen(self, key: str) -> bool:
@@ -76,6 +80,7 @@ class MemoryInbox:
     def route(self, row: int, session: int) -> None:
         self._tree.sessions.expect(session)
         self._tables.inbox[row] = replace(self._tables.inbox[row], session=session)
+        self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
         self._tree.entries.expect(entry)

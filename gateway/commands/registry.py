@@ -181,8 +181,6 @@ async def perform(desk: CommandContext, name: str, asked: CommandCall, carry_out
             await carry_out(await command.run(desk, asked))
     else:
         await _move(desk, asked, command, session, carry_out)
-    if session is not None:
-        desk.turns.lanes.wake(session)  # it may have left a job there
 
 
 async def _move(

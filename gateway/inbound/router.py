@@ -127,6 +127,7 @@ class Router:
         its platform has started: it may need a file from there."""
         for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
+                # It came before this process did, or failed here: no commit tells of it.
                 self.desk.turns.lanes.wake(row.session)
             else:
                 await self._take_up(row)
@@ -207,11 +208,8 @@ class Router:
         if pressed is None:
             return
         question = pressed.question
-        if question is not None and question.kind == CONTROL:
-            if not pressed.told:
-                act(pressed.choice, self.desk.active)
-        elif question is not None:
-            self.desk.turns.lanes.wake(question.session)
+        if question is not None and question.kind == CONTROL and not pressed.told:
+            act(pressed.choice, self.desk.active)
         self._acknowledge(press, pressed.told)
         if pressed.menu is not None:
             await self._menu(press, pressed.row, pressed.menu)
@@ -271,11 +269,10 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        session = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
-        if session is not None:
-            who, address = message.user.identity, message.conversation.address
-            self.desk.turns.arrived(session, who, address=address, private=message.private)
-        return session is not None
+        row = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        if row is not None:
+            self.desk.turns.arrived(row)
+        return row is not None
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is
@@ -390,7 +387,7 @@ def _arrival(update: Message | Press) -> Arrival:
     return Arrival(update.key, update.kind, address, payload, cursor=cursor)
 
 
-def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
+def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:
     """Commit a message for its conversation's session; None where it was seen before."""
     address = arrival.address
     session = tx.directory.conversation(address)
@@ -401,4 +398,4 @@ def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
         tx.directory.bind(address, session)
         tx.inbox.route(row.id, session)
-    return session
+    return replace(row, session=session)

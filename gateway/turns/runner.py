@@ -86,15 +86,13 @@ class Turns:
         failures = Failures(self.store, self.composer)
         self.lanes = SessionScheduler(partial(failures.turns, self.advance, self.joining.due))
 
-    def arrived(self, session: int, author: str, *, address: str, private: bool) -> None:
-        """A message for a session is committed: it interrupts the running turn, or waits for it."""
-        turn = self._busy.get(session)
-        if turn is not None and self.joining.interrupts(
-            turn, author, address=address, private=private
-        ):
-            self.lanes.interrupt(session)
-        else:
-            self.lanes.wake(session)
+    def arrived(self, row: InboxRow) -> None:
+        """A message for a session is committed: it interrupts the running turn, or waits for it,
+        unless that turn answers it already."""
+        assert row.session is not None
+        turn = self._busy.get(row.session)
+        if turn is not None and row.id not in turn.row_ids and self.joining.interrupts(turn, row):
+            self.lanes.interrupt(row.session)
 
     async def stop(self, session: int) -> bool:
         """End the running turn and withdraw what waits for people; False where nothing was."""
@@ -126,17 +124,13 @@ class Turns:
             return await self.store.run(partial(work, cut=False))
         async with self.lanes.hold(session):
             await self.store.run(partial(work, cut=True))
-        self.lanes.wake(session)
 
     @asynccontextmanager
     async def still(self, session: int) -> AsyncIterator[int | None]:
         """End the running turn without an answer, and let none begin within the block; gives the
         leaf. What waits for people, and talk that no turn has begun with, stays."""
-        try:
-            async with self.lanes.hold(session):
-                yield await self.store.run(partial(self.cut, session=session))
-        finally:
-            self.lanes.wake(session)
+        async with self.lanes.hold(session):
+            yield await self.store.run(partial(self.cut, session=session))
 
     def cut(self, tx: Transaction, session: int) -> int | None:
         """Put the books right after the running turn was ended, as `still` does; gives the leaf."""
@@ -148,10 +142,17 @@ class Turns:
         return self.joining.may_cut(self._busy.get(session), who, private=private)
 
     async def advance(self, session: int) -> None:
-        """Do one turn's worth of what is due in a session; wakes it again while more is due."""
-        turn = await self._begin(session)
-        if turn is None:
-            return
+        """Do what is due in a session, one turn after the other."""
+        try:
+            while (turn := await self._begin(session)) is not None:
+                await self._do(turn)
+                if not turn.left:
+                    return  # What came since has woken the lane itself.
+        except EpochLost:
+            log.info("session %s is held by a newer turn", session)
+
+    async def _do(self, turn: Turn) -> None:
+        session = turn.journal.session
         self._busy[session] = turn
         try:
             delegation = await self.results.delegation(turn.rows[0])
@@ -165,15 +166,10 @@ class Turns:
                     progress(self.adapters, turn.address, describe),
                 ):
                     await self._answer(turn)
-        except EpochLost:
-            log.info("session %s is held by a newer turn", session)
-            return
         finally:
             del self._busy[session]
             if not turn.aside:
                 self._paths.keep(session, from_first_kept(turn.journal.path))
-        if turn.left:  # What came since has woken the lane itself.
-            self.lanes.wake(session)
 
     async def _describe_children(self, session: int, address: str) -> str:
         if self.live.shows(address):
@@ -292,8 +288,7 @@ class Turns:
                 await self.results.carry_on(turn.journal, row, delegation)
 
     async def _work_in_background(self, turn: Turn, delegation: Delegation) -> None:
-        if await self.results.work_in_background(delegation):
-            self.lanes.wake(delegation.session)
+        await self.results.work_in_background(delegation)
         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
 
     def _on_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:

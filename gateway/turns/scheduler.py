@@ -51,7 +51,8 @@ class SessionScheduler:
     @asynccontextmanager
     async def hold(self, session: int) -> AsyncIterator[bool]:
         """Cancel the running turn, wait for its end, and let none begin within the block: whoever
-        puts the books right must not be overtaken. Gives whether a turn ran."""
+        puts the books right must not be overtaken. Gives whether a turn ran. At its end the session
+        is looked at: the rows of a turn that was cut are no news to the store."""
         self._held[session] += 1
         try:
             turn = self._turns.get(session)
@@ -63,8 +64,7 @@ class SessionScheduler:
             self._held[session] -= 1
             if not self._held[session]:
                 del self._held[session]
-            if session in self._due:
-                self.wake(session)
+            self.wake(session)
 
     async def close(self) -> None:
         """Cancel everything and wait for the end of it."""

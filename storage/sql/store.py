@@ -26,7 +26,7 @@ from storage.sql.repositories.search import SqlSearch
 from storage.sql.repositories.tree import SqlTree
 from storage.sql.schema import HEAD
 from storage.sql.writer import Writer
-from storage.store import Transaction
+from storage.store import Committed, Transaction
 
 T = TypeVar("T")
 
@@ -48,6 +48,11 @@ class SqlTransaction:
         self.ledger = SqlLedger(connection, now)
         self.search = SqlSearch(connection, now)
 
+    @property
+    def committed(self) -> Committed:
+        """What is to be told once it is."""
+        return Committed(frozenset(self.inbox.grew), self.outbox.grew)
+
 
 class SqlStore:
     """Belongs to the event loop it was opened in. Get one from `open`."""
@@ -57,13 +62,12 @@ class SqlStore:
         self._clock = clock
         self._connection = connection
         self._loop = asyncio.get_running_loop()
-        self._listeners: list[Callable[[], None]] = []
-        self._outbox_grew = False  # touched by the writer's thread only
+        self._listeners: list[Callable[[Committed], None]] = []
         self._whereabouts = Whereabouts(dialect.database_file(url))
         self._lost = ""
         """Why nothing is taken in or given out any more."""
         self._alarm = asyncio.Event()
-        self._writer = Writer(connection, self._translate, self._tell_listeners, self._look)
+        self._writer = Writer(connection, self._translate, self._tell, self._look)
         self._reader_engine = dialect.reader_engine(url)
         self._readers = ThreadPoolExecutor(dialect.READERS, thread_name_prefix="bough-reader")
         self._closed = False
@@ -81,7 +85,8 @@ class SqlStore:
     async def run(self, work: Callable[[Transaction], T]) -> T:
         if self._lost:
             raise StoreLost(self._lost)
-        return await self._writer.run(partial(self._write, work))
+        result, _ = await self._writer.run(partial(self._write, work))
+        return result
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         if self._lost:
@@ -91,7 +96,7 @@ class SqlStore:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
-    def watch_outbox(self, listener: Callable[[], None]) -> None:
+    def watch(self, listener: Callable[[Committed], None]) -> None:
         self._listeners.append(listener)
 
     async def guard(self) -> None:
@@ -121,19 +126,19 @@ class SqlStore:
         await asyncio.to_thread(self._readers.shutdown)
         self._reader_engine.dispose()
 
-    def _write(self, work: Callable[[Transaction], T]) -> T:
+    def _write(self, work: Callable[[Transaction], T]) -> tuple[T, Committed]:
         if self._lost:
             raise StoreLost(self._lost)
         transaction = SqlTransaction(self._connection, self._clock())
         result = work(transaction)
-        self._outbox_grew |= transaction.outbox.grew
-        return result
+        return result, transaction.committed
 
-    def _tell_listeners(self) -> None:
-        if self._outbox_grew:
-            self._outbox_grew = False
+    def _tell(self, result: tuple[object, Committed]) -> None:
+        """On the event loop. A listener that fails is the loop's to report, nobody else's."""
+        _, committed = result
+        if committed:
             for listener in self._listeners:
-                self._loop.call_soon_threadsafe(listener)
+                self._loop.call_soon(listener, committed)
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         try:

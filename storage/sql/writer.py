@@ -36,21 +36,21 @@ class _Job(Generic[T]):
 class Writer:
     """Belongs to the event loop it was made in. It closes the connection when it is closed.
 
-    `translate` makes errors of the database into errors of the store. `after_commit` is called in
-    the writer's thread after every group. `vouch`, before it, says why what was committed is not
-    kept in spite of that.
+    `translate` makes errors of the database into errors of the store. `vouch` says after every
+    commit why what was committed is not kept in spite of that. `tell` gets the result of each job
+    that was committed, on the event loop, before its caller goes on.
     """
 
     def __init__(
         self,
         connection: Connection,
         translate: Callable[[BaseException], BaseException],
-        after_commit: Callable[[], None],
+        tell: Callable[[Any], None],
         vouch: Callable[[], StoreUnavailable | None],
     ) -> None:
         self._connection = connection
         self._translate = translate
-        self._after_commit = after_commit
+        self._tell = tell
         self._vouch = vouch
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
@@ -85,8 +85,7 @@ class Writer:
                 if (lost := self._vouch()) is not None:
                     for job in group:
                         job.error = job.error or lost
-                self._after_commit()
-                self._loop.call_soon_threadsafe(_settle, group)
+                self._loop.call_soon_threadsafe(self._settle, group)
             if self._last is not None:
                 self._last(self._connection)
 
@@ -153,17 +152,18 @@ class Writer:
         except BaseException as error:  # noqa: BLE001 - handed to the caller
             job.error = self._translate(error)
 
-
-def _settle(group: list[_Job[Any]]) -> None:
-    for job in group:
-        if job.future.cancelled():
-            if isinstance(job.error, StoreLost):
-                continue  # every other call is told that too
-            if isinstance(job.error, StoreUnavailable):
-                log.warning("a job failed after its caller was cancelled: %s", job.error)
+    def _settle(self, group: list[_Job[Any]]) -> None:
+        for job in group:
+            if job.error is None:
+                self._tell(job.result)
+            if job.future.cancelled():
+                if isinstance(job.error, StoreLost):
+                    continue  # every other call is told that too
+                if isinstance(job.error, StoreUnavailable):
+                    log.warning("a job failed after its caller was cancelled: %s", job.error)
+                elif job.error is not None:
+                    log.warning("a job failed after its caller was cancelled", exc_info=job.error)
             elif job.error is not None:
-                log.warning("a job failed after its caller was cancelled", exc_info=job.error)
-        elif job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)

@@ -97,6 +97,8 @@ class SqlInbox:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.grew: set[int] = set()
+        """The sessions that got rows."""
 
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
@@ -114,6 +116,8 @@ class SqlInbox:
             "time": self._now,
         }
         row = insert_row(self._connection, _RECEIVE, values)
+        if arrival.session is not None:
+            self.grew.add(arrival.session)
         return InboxRow(
             row,
             arrival.key,
@@ -145,6 +149,7 @@ class SqlInbox:
     def route(self, row: int, session: int) -> None:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
             raise NotFound(f"there is no inbox row {row}")
+        self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
         if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:
