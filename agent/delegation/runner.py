@@ -69,8 +69,8 @@ log = logging.getLogger(__name__)
 
 OVERSEER_ITERATIONS = 10
 
-ChildTools = Callable[[Delegation, Task, Activity], Tools]
-"""What a worker may use."""
+ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
+"""What a worker may use; what it delegates itself is run by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Subagents:
             tier="worker",
             spec=spec,
             system=worker_system(state.table),
-            tools=self.child_tools(delegation, state.task, activity),
+            tools=self.child_tools(self, delegation, state.task, activity),
             max_iterations=state.task.max_iterations,
             final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
             max_calls=self.max_calls,

@@ -97,7 +97,7 @@ async def _agents(desk: CommandContext, asked: CommandCall) -> Work:
         else:
             desk.questions.ask(tx, control, asked.message.handle)
 
-    desk.turns.live.follow(session, asked.address)
+    desk.panel.follow(session, asked.address)
     return work
 
 

@@ -69,7 +69,7 @@ class Edits:
         session, still = found.session, None
         async with AsyncExitStack() as held:
             if found.newest and turns.may_cut(session, who, private=message.private):
-                await held.enter_async_context(turns.lanes.hold(session))
+                await held.enter_async_context(turns.scheduler.hold(session))
                 still = session
             await carry_out(partial(self._take_in, row=row, still=still))
 

@@ -24,6 +24,7 @@ from gateway.inbound.refusals import Refusals
 from gateway.outbound.buttons import place_of
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.child_control import act
+from gateway.status.notices import Notices
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
@@ -53,6 +54,7 @@ class Router:
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
     failures: Failures
+    notices: Notices
     strangers: Strangers = field(default_factory=Strangers)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
@@ -128,7 +130,7 @@ class Router:
         for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 # It came before this process did, or failed here: no commit tells of it.
-                self.desk.turns.lanes.wake(row.session)
+                self.desk.turns.scheduler.wake(row.session)
             else:
                 await self._take_up(row)
 
@@ -247,11 +249,9 @@ class Router:
         task.add_done_callback(self._acknowledging.discard)
 
     async def _send_acknowledgement(self, press: Press, text: str) -> None:
-        adapter = self.desk.adapters.get(press.conversation.platform)
-        if adapter is None:
-            return  # The platform went away meanwhile, and will not know this press any more.
+        platform = press.conversation.platform
         try:
-            await adapter.deliver(Acknowledge(press.handle, text))
+            await self.notices.send(platform, Acknowledge(press.handle, text))
         except AdapterError as error:
             log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
 
