@@ -2,7 +2,7 @@
 handed."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
@@ -26,18 +26,18 @@ from storage.store import Store
 FILE = "file"
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class AgentFactory:
+    """Makes agents for whoever runs them: what they delegate is run by the `subagents` given."""
+
     store: Store
     models: Models
     delegation: DelegationConfig
     tools: ToolsConfig
     max_iterations: int
     """Of the parent, in one turn."""
-    subagents: Subagents = field(init=False)
-    """Set once both are made: children are given tools by the crew, and delegate through it."""
 
-    def parent(self, session: int, model: str | None = None) -> Agent:
+    def parent(self, subagents: Subagents, session: int, model: str | None = None) -> Agent:
         """The agent that people talk to, for one turn of a session: with its own model, or with one
         by its name, where that is known."""
         toolsets = frozenset(self.tools.toolsets)
@@ -47,12 +47,14 @@ class AgentFactory:
             tier="parent",
             spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
             system=PARENT,
-            tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
+            tools=toolbox(ThinkTool(), *files, self._delegate(subagents, caller)),
             max_iterations=self.max_iterations,
             max_calls=self.delegation.max_calls_per_reply,
         )
 
-    def child_tools(self, delegation: Delegation, task: Task, activity: Activity) -> Tools:
+    def child_tools(
+        self, subagents: Subagents, delegation: Delegation, task: Task, activity: Activity
+    ) -> Tools:
         """What a worker may use: its toolsets, and, as an orchestrator, children of its own."""
         tools: list[Tool] = [ThinkTool()]
         if FILE in task.toolsets:
@@ -63,6 +65,7 @@ class AgentFactory:
             caller = Caller(self.models.rank(spec), task.depth, toolsets, home=task.home)
             tools.append(
                 self._delegate(
+                    subagents,
                     caller,
                     root=delegation.root,
                     top=delegation.top or delegation.id,
@@ -73,6 +76,7 @@ class AgentFactory:
 
     def _delegate(
         self,
+        subagents: Subagents,
         caller: Caller,
         *,
         root: int | None = None,
@@ -91,7 +95,7 @@ class AgentFactory:
             require_default=section.require_default,
         )
         planner = Planner(self.models, limits, caller, self._hand_over)
-        return DelegateTool(self.subagents, planner, root=root, top=top, above=above)
+        return DelegateTool(subagents, planner, root=root, top=top, above=above)
 
     def _child_files(self, task: Task, activity: Activity) -> tuple[Tool, ...]:
         """A child works in its parent's folder; what it was handed it need not read again."""

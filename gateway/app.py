@@ -4,11 +4,11 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.terminal.adapter import TerminalAdapter
+from adapters.terminal.adapter import Reopened, TerminalAdapter
 from agent.compaction.service import Compacting
 from agent.delegation.pending_calls import Results
 from agent.delegation.runner import Life, Subagents
@@ -35,14 +35,21 @@ from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.outbound.buttons import Menus
 from gateway.outbound.composer import Composer
+from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms
 from gateway.questions.service import Questions
 from gateway.service import App
 from gateway.status.agents_panel import Live
+from gateway.status.notices import Notices
+from gateway.status.signs_of_life import SignsOfLife
+from gateway.turns.answer import AgentAnswer
 from gateway.turns.busy_policy import BusyPolicy
+from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
-from gateway.turns.runner import Turns
+from gateway.turns.runner import TurnRunner
+from gateway.turns.scheduler import InProcessScheduler
+from gateway.turns.turn import Job, Turn
 from gateway.views.reopening import reopened
 from storage.store import Store
 
@@ -57,10 +64,12 @@ async def bootstrap(
     config: Config,
     *,
     adapters: Sequence[Adapter] | None = None,
+    terminal: bool = False,
     store: Store | None = None,
     model: Model | None = None,
 ) -> App:
-    """Wire everything. What is given is used instead of what the configuration names.
+    """Wire everything. What is given is used instead of what the configuration names; `terminal`:
+    the chat in this terminal, whatever platforms are configured.
 
     StoreUnavailable where the database cannot be used.
     """
@@ -68,22 +77,24 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
-    by_platform: dict[str, Adapter] = {
-        adapter.name: adapter
-        for adapter in (adapters if adapters is not None else platform_adapters(config))
-    }
-    terminal = by_platform.get("terminal")
-    if isinstance(terminal, TerminalAdapter):
-        terminal.reopen = partial(store.read, reopened)
+    if adapters is None:
+        reopen = partial(store.read, reopened)
+        adapters = [terminal_adapter(reopen)] if terminal else platform_adapters(config, reopen)
     models = Models(*model_specs(config))
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
     guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
     impatient = guarded(model if model is not None else routed_model(keys))
     patient = guarded(model if model is not None else routed_model(Retrying(keys)))
-    app = _assemble(config, store, by_platform, models, patient, impatient)
-    app.warm_up = partial(_load, litellm) if _needs_litellm(models) else None
-    return app
+    return _assemble(
+        config,
+        store,
+        {adapter.name: adapter for adapter in adapters},
+        models,
+        patient,
+        impatient,
+        partial(_load, litellm) if _needs_litellm(models) else None,
+    )
 
 
 async def _load(litellm: LitellmModel) -> None:
@@ -100,64 +111,81 @@ def _assemble(
     models: Models,
     model: Model,
     judge_model: Model,
+    warm_up: Callable[[], Awaitable[None]] | None,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform, config.session.max_answer_messages)
     menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
-    crew = AgentFactory(
+    policy = BusyPolicy(access, config.session)
+    failures = Failures(store, composer)
+    connections, scheduler = Connections(), InProcessScheduler()
+    running: dict[int, Turn] = {}
+    notices = Notices(connections)
+    factory = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations
     )
-    crew.subagents = subagents = Subagents(
+    subagents = _subagents(config, store, models, model, judge_model, questions, factory)
+    panel = Live(store, notices, composer, subagents.active)
+    control = SessionControl(store, scheduler, questions, policy, running)
+    desk = CommandContext(store, config, models, control, questions, menus, connections, panel)
+    compacting = Compacting(model, config.session)
+    answer = AgentAnswer(
+        store, model, partial(factory.parent, subagents), compacting, menus, policy, answer_items
+    )
+    runner = TurnRunner(
+        store,
+        failures,
+        policy,
+        Results(store, subagents),
+        SignsOfLife(store, notices, composer, panel),
+        answer.run,
+        _jobs(desk, model, compacting, answer),
+        running,
+    )
+    router = Router(desk, access, Edits(desk).edited, failures, notices)
+    delivery = Delivery(store, connections)
+    owners = config.access.owners
+    platforms = Platforms(
+        by_platform, connections, store, router, composer, owners, delivery.notify
+    )
+    return App(config, store, platforms, scheduler, runner, router, questions, delivery, warm_up)
+
+
+def _subagents(
+    config: Config,
+    store: Store,
+    models: Models,
+    model: Model,
+    judge_model: Model,
+    questions: Questions,
+    factory: AgentFactory,
+) -> Subagents:
+    return Subagents(
         store,
         model,
         judge_model,
         models,
         questions,
-        crew.child_tools,
+        factory.child_tools,
         Slots(config.delegation.max_concurrent_children),
         life_of_children(config),
         config.delegation.max_calls_per_reply,
     )
-    serving: dict[str, Adapter] = {}
-    turns = Turns(
-        store,
-        model,
-        crew.parent,
-        Results(store, subagents),
-        questions,
-        composer,
-        menus,
-        BusyPolicy(access, config.session),
-        config.session,
-        serving,
-        subagents.active,
-        Live(store, serving, subagents.active),
-        Compacting(model, config.session),
-    )
-    subagents.wake = turns.lanes.wake
-    desk = CommandContext(
-        store, config, models, turns, questions, composer, menus, serving, subagents.active
-    )
-    _give_work(turns, desk, model)
-    router = Router(desk, access, Edits(desk).edited, Failures(store, composer))
-    delivery = Delivery(store, serving)
-    owners = config.access.owners
-    platforms = Platforms(by_platform, serving, store, router, composer, owners, delivery.notify)
-    return App(config, store, by_platform, platforms, turns, router, questions, delivery)
 
 
-def _give_work(turns: Turns, desk: CommandContext, model: Model) -> None:
-    """What commands leave to the session's lane, and the buttons of answers."""
+def _jobs(
+    desk: CommandContext, model: Model, compacting: Compacting, answer: AgentAnswer
+) -> Mapping[str, Job]:
+    """What commands leave to the session's lane, by the kind of the inbox row."""
     leaving = Leaving(desk, model)
-    turns.jobs |= {
-        COMPACT: partial(compact_job, desk, turns.compacting),
+    return {
+        COMPACT: partial(compact_job, desk, compacting),
         SUMMARY: leaving.summarise,
         LEAVE: leaving.leave,
-        FAN: Fan(turns).run,
+        FAN: Fan(answer).run,
     }
-    turns.answer_items = answer_items
 
 
 def life_of_children(config: Config) -> Life:
@@ -175,7 +203,11 @@ def _needs_litellm(models: Models) -> bool:
     return any(spec.model.partition(":")[0] not in own for spec in models.specs())
 
 
-def platform_adapters(config: Config) -> list[Adapter]:
+Reopen = Callable[[], Awaitable[Reopened | None]]
+"""What somebody who comes back to a terminal is told."""
+
+
+def platform_adapters(config: Config, reopen: Reopen | None = None) -> list[Adapter]:
     """The configured platforms; the terminal where there is none."""
     found: list[Adapter] = []
     specs = command_specs()
@@ -203,18 +235,18 @@ def platform_adapters(config: Config) -> list[Adapter]:
                 commands=specs,
             )
         )
-    return found or [terminal_adapter()]
+    return found or [terminal_adapter(reopen)]
 
 
-def terminal_adapter() -> Adapter:
+def terminal_adapter(reopen: Reopen | None = None) -> Adapter:
     """The chat in this terminal: drawn in place where it is one that can be drawn on, else line by
     line."""
     specs = command_specs()
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
-        return TerminalAdapter(commands=specs)
+        return TerminalAdapter(commands=specs, reopen=reopen)
     from adapters.terminal.live_screen import LiveScreen
 
-    return TerminalAdapter(LiveScreen(commands=specs), specs)
+    return TerminalAdapter(LiveScreen(commands=specs), specs, reopen=reopen)
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

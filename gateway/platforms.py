@@ -10,6 +10,7 @@ from functools import partial
 from adapters.base import Adapter, AdapterError, Misconfigured
 from gateway.inbound.router import Router
 from gateway.outbound.composer import Composer
+from gateway.outbound.connections import Connections
 from gateway.turns.failures import once_there
 from storage.errors import StoreError
 from storage.store import Store, Transaction
@@ -35,7 +36,7 @@ class _Outage:
 @dataclass
 class Platforms:
     adapters: Mapping[str, Adapter]
-    serving: dict[str, Adapter]
+    serving: Connections
     """Those that have started: only these can send."""
     store: Store
     router: Router
@@ -84,8 +85,8 @@ class Platforms:
     async def _serve(self, adapter: Adapter) -> None:
         who = await adapter.start()
         log.info("%s: %s", adapter.name, who)
-        self.serving[adapter.name] = adapter
-        self.started()
+        self.serving.opened(adapter)
+        self.started()  # what waited for it is in the outbox, and no commit tells of it
         # What was only taken in comes before what is new.
         await once_there(self.router.sweep, adapter.name)
         read = partial(self.store.read, lambda tx: dict(tx.directory.cursors(adapter.name)))
@@ -111,7 +112,7 @@ class Platforms:
             await self._tell(adapter, f"✅ {_title(adapter)} is served again.")
 
     async def _fell(self, adapter: Adapter, problem: Exception, outage: _Outage) -> None:
-        self.serving.pop(adapter.name, None)
+        self.serving.closed(adapter.name)
         self._ready.discard(adapter.name)
         self._log(adapter, problem, outage.pause)
         await close(adapter)

@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from adapters.base import Adapter
 from gateway.config import Config
 from gateway.inbound.router import Router
 from gateway.loss import loss_in, tell_owners
@@ -15,11 +14,12 @@ from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms, close
 from gateway.questions.service import Questions
 from gateway.turns.failures import Tries
-from gateway.turns.runner import Turns
+from gateway.turns.runner import TurnRunner
+from gateway.turns.scheduler import InProcessScheduler
 from storage.errors import StoreLost, StoreUnavailable
 from storage.faults import Faults
 from storage.search.indexer import follow
-from storage.store import Store
+from storage.store import Committed, Store
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +35,13 @@ ALIVE = "alive"
 class App:
     config: Config
     store: Store
-    adapters: Mapping[str, Adapter]
     platforms: Platforms
-    turns: Turns
+    scheduler: InProcessScheduler
+    runner: TurnRunner
     router: Router
     questions: Questions
     delivery: Delivery
-    warm_up: Callable[[], Awaitable[None]] | None = None
+    warm_up: Callable[[], Awaitable[None]] | None
     """Loads what the first model call needs, once the platforms are served."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
 
@@ -51,7 +51,8 @@ class App:
         Misconfigured where a platform refuses our credentials from the first; StoreLost, saying
         what to do, where the database is damaged or taken away.
         """
-        self.store.watch_outbox(self.delivery.notify)
+        self.scheduler.start(self.runner.advance)
+        self.store.watch(self._committed)
         try:
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
@@ -73,9 +74,17 @@ class App:
         finally:
             await self._close()
 
+    def _committed(self, news: Committed) -> None:
+        """Whatever put it there: rows in a session's inbox are worked on, rows in the outbox sent.
+        What no commit of this process tells of is found by the sweep."""
+        for session in news.sessions:
+            self.scheduler.wake(session)
+        if news.outbox:
+            self.delivery.notify()
+
     async def _lost(self, loss: StoreLost) -> StoreLost:
         """Save what can be saved and tell the owners; the loss with all that is to be said."""
-        await self.turns.lanes.close()
+        await self.scheduler.close()
         text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
         owners = self.config.access.owners
         await tell_owners(f"The bot stops: {text}", owners, self.platforms.serving)
@@ -91,7 +100,7 @@ class App:
 
     def _warn_of_silence(self) -> None:
         access = self.config.access
-        if set(self.adapters) - {"terminal"} and not (access.allow or access.owners):
+        if set(self.platforms.adapters) - {"terminal"} and not (access.allow or access.owners):
             log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
@@ -105,7 +114,7 @@ class App:
         await self.router.sweep()
         await self.router.note_ignored()
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
-        self.delivery.notify()
+        self.delivery.notify()  # of what another process put in: `bough sessions` writes beside us
 
     async def _repost(self) -> None:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
@@ -114,7 +123,7 @@ class App:
         # Below 0 the clock was set back, and nobody knows how long it was.
         unsure = away < 0 or away > PRESSES_KEPT
         platforms = {"terminal"} | ({"telegram"} if unsure else set())
-        for platform in sorted(platforms & set(self.adapters)):
+        for platform in sorted(platforms & set(self.platforms.adapters)):
             count = await self.store.run(partial(self.questions.repost, platform=platform))
             if count:
                 log.info("%s: %d open questions were posted afresh", platform, count)
@@ -136,7 +145,7 @@ class App:
             if question in stuck:
                 continue
             try:
-                session = await self.store.run(partial(self.questions.tick, question=question))
+                await self.store.run(partial(self.questions.tick, question=question))
             except StoreUnavailable:
                 raise
             except Exception:
@@ -145,8 +154,6 @@ class App:
                     stuck.add(question)
             else:
                 failures.forget(question)
-                if session is not None:
-                    self.turns.lanes.wake(session)
 
     async def _try(self, work: Callable[[], Awaitable[None]], what: str) -> bool:
         """The boundary of a task that goes on as long as the gateway does: what fails now is tried
@@ -163,13 +170,13 @@ class App:
 
     async def _settle(self) -> None:
         """Wait until what came in is answered and sent."""
-        while not (self.turns.lanes.idle() and self.delivery.idle()):  # noqa: ASYNC110
+        while not (self.scheduler.idle() and self.delivery.idle()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     async def _close(self) -> None:
-        await self.turns.lanes.close()
-        await self.turns.live.close()
+        await self.scheduler.close()
+        await self.router.desk.panel.close()
         await self.router.close()
-        for adapter in self.adapters.values():
+        for adapter in self.platforms.adapters.values():
             await close(adapter)
         await self.store.close()

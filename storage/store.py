@@ -7,6 +7,7 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from storage.records.buttons import MenuButton
@@ -295,14 +296,28 @@ class Transaction(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit left for others to do."""
+
+    sessions: frozenset[int]
+    """Their inbox got rows."""
+    outbox: bool
+    """The outbox got rows."""
+
+    def __bool__(self) -> bool:
+        return self.outbox or bool(self.sessions)
+
+
 class Store(Protocol):
     async def run(self, work: Callable[[Transaction], T]) -> T: ...
 
     async def read(self, work: Callable[[Transaction], T]) -> T: ...
 
-    def watch_outbox(self, listener: Callable[[], None]) -> None:
+    def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into the outbox, whether or not the caller still waits."""
+        something into an inbox or the outbox: before its caller goes on, and whether or not that
+        one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

@@ -69,8 +69,8 @@ log = logging.getLogger(__name__)
 
 OVERSEER_ITERATIONS = 10
 
-ChildTools = Callable[[Delegation, Task, Activity], Tools]
-"""What a worker may use."""
+ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
+"""What a worker may use; what it delegates itself is run by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,6 @@ class Subagents:
     life: Life = Life()
     max_calls: int = 16
     """As in Agent."""
-    wake: Callable[[int], None] = field(init=False)
-    """Makes the lane of a session look at what is due. Set once there are lanes."""
     active: dict[int, Activity] = field(default_factory=dict)
     """The children that run now, by delegation."""
 
@@ -183,10 +181,10 @@ class Subagents:
         return row
 
     async def perform(self, delegation: Delegation, above: Activity | None = None) -> Performed:
-        """Carry a delegation on within the limit of children; one for the background is only
-        launched. `above` is the child that delegated, where one did."""
+        """Carry a delegation on within the limit of children; one for the background is only said
+        to be launched: its inbox row, written when it was stored, is what runs it. `above` is the
+        child that delegated, where one did."""
         if delegation.background:
-            self.wake(delegation.root)
             return Launched(launched_result(delegation))
         return await self.carry_on(delegation, above)
 
@@ -333,7 +331,7 @@ class Subagents:
             tier="worker",
             spec=spec,
             system=worker_system(state.table),
-            tools=self.child_tools(delegation, state.task, activity),
+            tools=self.child_tools(self, delegation, state.task, activity),
             max_iterations=state.task.max_iterations,
             final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
             max_calls=self.max_calls,

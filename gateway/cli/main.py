@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from adapters.base import AdapterError, Misconfigured
-from gateway.app import bootstrap, terminal_adapter
+from gateway.app import bootstrap
 from gateway.cli.demo import tour
 from gateway.cli.doctor import examine
 from gateway.cli.sessions import manage
@@ -67,7 +67,7 @@ async def serve(config: Config, *, terminal: bool = False) -> int:
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
-        app = await bootstrap(config, adapters=[terminal_adapter()] if terminal else None)
+        app = await bootstrap(config, terminal=terminal)
         task = asyncio.ensure_future(app.run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

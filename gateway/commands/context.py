@@ -12,7 +12,8 @@ from gateway.config import Config
 from gateway.outbound.buttons import MenuItem, Menus, distinct
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
-from gateway.turns.runner import Turns
+from gateway.status.agents_panel import Live
+from gateway.turns.control import SessionControl
 from storage.records.entries import Json, SessionDraft, SessionKind
 from storage.records.inbox_outbox import InboxRow, OutboxDraft, StoredFile
 from storage.store import Store, Transaction
@@ -64,14 +65,22 @@ class CommandContext:
     store: Store
     config: Config
     models: Models
-    turns: Turns
+    turns: SessionControl
     questions: Questions
-    composer: Composer
     menus: Menus
     adapters: Mapping[str, Adapter]
     """Those that have started, by platform."""
-    active: Mapping[int, Activity]
-    """The children that run now."""
+    panel: Live
+    """Keeps the message of /agents up to date."""
+
+    @property
+    def composer(self) -> Composer:
+        return self.menus.composer
+
+    @property
+    def active(self) -> Mapping[int, Activity]:
+        """The children that run now."""
+        return self.panel.active
 
     def say(
         self,

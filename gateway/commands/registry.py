@@ -97,7 +97,7 @@ async def _agents(desk: CommandContext, asked: CommandCall) -> Work:
         else:
             desk.questions.ask(tx, control, asked.message.handle)
 
-    desk.turns.live.follow(session, asked.address)
+    desk.panel.follow(session, asked.address)
     return work
 
 
@@ -181,8 +181,6 @@ async def perform(desk: CommandContext, name: str, asked: CommandCall, carry_out
             await carry_out(await command.run(desk, asked))
     else:
         await _move(desk, asked, command, session, carry_out)
-    if session is not None:
-        desk.turns.lanes.wake(session)  # it may have left a job there
 
 
 async def _move(

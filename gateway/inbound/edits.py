@@ -67,14 +67,11 @@ class Edits:
         if found is None:
             return await carry_out(lambda tx: None)
         session, still = found.session, None
-        try:
-            async with AsyncExitStack() as held:
-                if found.newest and turns.may_cut(session, who, private=message.private):
-                    await held.enter_async_context(turns.lanes.hold(session))
-                    still = session
-                await carry_out(partial(self._take_in, row=row, still=still))
-        finally:
-            turns.lanes.wake(session)
+        async with AsyncExitStack() as held:
+            if found.newest and turns.may_cut(session, who, private=message.private):
+                await held.enter_async_context(turns.scheduler.hold(session))
+                still = session
+            await carry_out(partial(self._take_in, row=row, still=still))
 
     def _take_in(self, tx: Transaction, row: InboxRow, still: int | None) -> None:
         """`still`: the session in which no turn runs."""

@@ -24,6 +24,7 @@ from gateway.inbound.refusals import Refusals
 from gateway.outbound.buttons import place_of
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.child_control import act
+from gateway.status.notices import Notices
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
@@ -53,6 +54,7 @@ class Router:
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
     failures: Failures
+    notices: Notices
     strangers: Strangers = field(default_factory=Strangers)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
@@ -131,7 +133,8 @@ class Router:
         its platform has started: it may need a file from there."""
         for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
-                self.desk.turns.lanes.wake(row.session)
+                # It came before this process did, or failed here: no commit tells of it.
+                self.desk.turns.scheduler.wake(row.session)
             else:
                 await self._take_up(row)
 
@@ -211,11 +214,8 @@ class Router:
         if pressed is None:
             return
         question = pressed.question
-        if question is not None and question.kind == CONTROL:
-            if not pressed.told:
-                act(pressed.choice, self.desk.active)
-        elif question is not None:
-            self.desk.turns.lanes.wake(question.session)
+        if question is not None and question.kind == CONTROL and not pressed.told:
+            act(pressed.choice, self.desk.active)
         self._acknowledge(press, pressed.told)
         if pressed.menu is not None:
             await self._menu(press, pressed.row, pressed.menu)
@@ -253,11 +253,9 @@ class Router:
         task.add_done_callback(self._acknowledging.discard)
 
     async def _send_acknowledgement(self, press: Press, text: str) -> None:
-        adapter = self.desk.adapters.get(press.conversation.platform)
-        if adapter is None:
-            return  # The platform went away meanwhile, and will not know this press any more.
+        platform = press.conversation.platform
         try:
-            await adapter.deliver(Acknowledge(press.handle, text))
+            await self.notices.send(platform, Acknowledge(press.handle, text))
         except AdapterError as error:
             log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
 
@@ -275,11 +273,10 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        session = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
-        if session is not None:
-            who, address = message.user.identity, message.conversation.address
-            self.desk.turns.arrived(session, who, address=address, private=message.private)
-        return session is not None
+        row = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        if row is not None:
+            self.desk.turns.arrived(row)
+        return row is not None
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is
@@ -394,7 +391,7 @@ def _arrival(update: Message | Press) -> Arrival:
     return Arrival(update.key, update.kind, address, payload, cursor=cursor)
 
 
-def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
+def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:
     """Commit a message for its conversation's session; None where it was seen before."""
     address = arrival.address
     session = tx.directory.conversation(address)
@@ -405,4 +402,4 @@ def _receive_talk(tx: Transaction, arrival: Arrival) -> int | None:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
         tx.directory.bind(address, session)
         tx.inbox.route(row.id, session)
-    return session
+    return replace(row, session=session)

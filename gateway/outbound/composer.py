@@ -70,6 +70,10 @@ class Composer:
         """Whether one message holds it."""
         return len(self._render(address, markdown)) == 1
 
+    def last_body(self, address: str, markdown: str) -> Body:
+        """The end of a text, as one message: for what is edited again and again."""
+        return self._render(address, markdown)[-1]
+
     def reply(self, message: Message, markdown: str) -> list[OutboxDraft]:
         """An answer to a message or command; none for no text."""
         if not markdown:

@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from adapters.base import Adapter, AdapterError, Button, Edit, Throttled, Unavailable
+from adapters.base import AdapterError, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
 from agent.delegation.supervision import Activity
+from gateway.outbound.composer import Composer
 from gateway.questions.child_control import KIND, controls
+from gateway.status.notices import Notices
 from gateway.views.delegations import Family, family, panel_text
 from storage.errors import StoreError
 from storage.records.inbox_outbox import OutboxRow
@@ -70,7 +72,8 @@ class Live:
     """Owns a task for each conversation that has such a message."""
 
     store: Store
-    adapters: Mapping[str, Adapter]
+    notices: Notices
+    composer: Composer
     active: Mapping[int, Activity]
     """The children that run now."""
     _followed: dict[str, _Followed] = field(default_factory=dict, init=False)
@@ -164,11 +167,9 @@ class Live:
         if message_id is None or (text, buttons) == followed.shown.get(number, first):
             return
         conversation = Conversation.parse(followed.address)
-        adapter = self.adapters.get(conversation.platform)
-        if adapter is None:
-            raise Unavailable(f"{conversation.platform} is away")
-        body = adapter.render(text)[-1]
-        await adapter.deliver(Edit(conversation, message_id, body, buttons, fleeting=True))
+        body = self.composer.last_body(followed.address, text)
+        edit = Edit(conversation, message_id, body, buttons, fleeting=True)
+        await self.notices.send(conversation.platform, edit)
         followed.shown[number] = (text, buttons)
 
     async def _buttons(

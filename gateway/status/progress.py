@@ -6,10 +6,13 @@ Best effort and not in the outbox: a progress message that is lost is missed by 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 
-from adapters.base import Adapter, AdapterError, Body, Edit, Post, Throttled
+from adapters.base import AdapterError, Edit, Post, Throttled
 from adapters.events import Conversation
+from gateway.outbound.composer import Composer
+from gateway.status.notices import Notices
 from storage.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -24,15 +27,11 @@ Describe = Callable[[], Awaitable[str]]
 
 @contextlib.asynccontextmanager
 async def progress(
-    adapters: Mapping[str, Adapter], address: str, describe: Describe
+    notices: Notices, composer: Composer, address: str, describe: Describe
 ) -> AsyncIterator[None]:
     """Show what `describe` says while the body runs."""
-    conversation = Conversation.parse(address)
-    adapter = adapters.get(conversation.platform)
-    if adapter is None:
-        yield
-        return
-    task = asyncio.create_task(_show(adapter, conversation, describe), name=f"progress {address}")
+    message = _Message(notices, composer, Conversation.parse(address))
+    task = asyncio.create_task(_show(message, describe), name=f"progress {address}")
     try:
         yield
     finally:
@@ -40,39 +39,49 @@ async def progress(
         await asyncio.wait([task])
 
 
-async def _show(adapter: Adapter, conversation: Conversation, describe: Describe) -> None:
+@dataclass(slots=True)
+class _Message:
+    notices: Notices
+    composer: Composer
+    conversation: Conversation
+    id: str | None = None
+    """Once it is there."""
+
+    async def put(self, text: str) -> None:
+        where = self.conversation
+        body = self.composer.last_body(where.address, text)
+        if self.id is None:
+            self.id = await self.notices.send(where.platform, Post(where, body))
+        else:
+            edit = Edit(where, self.id, body, fleeting=True)
+            await self.notices.send(where.platform, edit)
+
+    async def close(self) -> None:
+        """The last edit: nothing runs any more. Shielded, because the turn is over by now."""
+        if self.id is None:
+            return
+        where = self.conversation
+        text = "✔ Done; /agents shows what was delegated."
+        edit = Edit(where, self.id, self.composer.last_body(where.address, text))
+        with contextlib.suppress(AdapterError):
+            await asyncio.shield(self.notices.send(where.platform, edit))
+
+
+async def _show(message: _Message, describe: Describe) -> None:
     await asyncio.sleep(AFTER)
-    message_id, shown = None, ""
+    shown = ""
     try:
         while True:
             pause = EVERY
             text = await describe()
             if text and text != shown:
-                body = adapter.render(text)[-1]
                 try:
-                    message_id = await _put(adapter, conversation, message_id, body)
+                    await message.put(text)
                     shown = text
                 except Throttled as error:
                     pause = max(EVERY, error.retry_after)
             await asyncio.sleep(pause)
     except (AdapterError, StoreError) as error:
-        log.debug("no progress in %s: %s", conversation.address, error)
+        log.debug("no progress in %s: %s", message.conversation.address, error)
     finally:
-        if message_id is not None:
-            await _close(adapter, conversation, message_id)
-
-
-async def _put(
-    adapter: Adapter, conversation: Conversation, message_id: str | None, body: Body
-) -> str | None:
-    if message_id is None:
-        return await adapter.deliver(Post(conversation, body))
-    await adapter.deliver(Edit(conversation, message_id, body, fleeting=True))
-    return message_id
-
-
-async def _close(adapter: Adapter, conversation: Conversation, message_id: str) -> None:
-    """The last edit: nothing runs any more. Shielded, because the turn is over by now."""
-    body = adapter.render("✔ Done; /agents shows what was delegated.")[-1]
-    with contextlib.suppress(AdapterError):
-        await asyncio.shield(adapter.deliver(Edit(conversation, message_id, body)))
+        await message.close()

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
-from adapters.base import Adapter, AdapterError, Typing
+from adapters.base import AdapterError, Typing
 from adapters.events import Conversation
+from gateway.status.notices import Notices
 
 log = logging.getLogger(__name__)
 
@@ -16,13 +17,9 @@ AGAIN = 4.0
 
 
 @contextlib.asynccontextmanager
-async def typing(adapters: Mapping[str, Adapter], address: str) -> AsyncIterator[None]:
+async def typing(notices: Notices, address: str) -> AsyncIterator[None]:
     conversation = Conversation.parse(address)
-    adapter = adapters.get(conversation.platform)
-    if adapter is None:
-        yield
-        return
-    task = asyncio.create_task(_type(adapter, conversation), name=f"typing in {address}")
+    task = asyncio.create_task(_type(notices, conversation), name=f"typing in {address}")
     try:
         yield
     finally:
@@ -30,11 +27,11 @@ async def typing(adapters: Mapping[str, Adapter], address: str) -> AsyncIterator
         await asyncio.wait([task])
 
 
-async def _type(adapter: Adapter, conversation: Conversation) -> None:
+async def _type(notices: Notices, conversation: Conversation) -> None:
     await asyncio.sleep(AFTER)
     while True:
         try:
-            await adapter.deliver(Typing(conversation))
+            await notices.send(conversation.platform, Typing(conversation))
         except AdapterError as error:
             log.debug("no typing indicator in %s: %s", conversation.address, error)
         await asyncio.sleep(AGAIN)

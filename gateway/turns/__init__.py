@@ -1,6 +1,7 @@
 """One session's turns: a message, a decision or a result becomes a turn of the agent.
 
-`scheduler` runs at most one turn a session and is woken here; `runner` begins and ends a turn;
-`busy_policy` says what talk does to a running one; `cancellation` puts the books right after one
-was cut; `messages` makes entries of what people wrote. Commands and inbound import it.
+`scheduler` runs at most one turn a session and is woken by commits (`gateway/service.py`); `runner`
+begins a turn and does it, `answer` lets the agent answer; `control` stops a session or holds it
+still; `busy_policy` says what talk does to a running turn; `cancellation` puts the books right
+after one was cut; `messages` makes entries of what people wrote. Commands and inbound import it.
 """

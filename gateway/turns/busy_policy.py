@@ -14,12 +14,14 @@ class BusyPolicy:
     access: Access
     config: SessionConfig
 
-    def interrupts(self, turn: Turn, author: str, *, address: str, private: bool) -> bool:
+    def interrupts(self, turn: Turn, row: InboxRow) -> bool:
         """Talk interrupts a turn of talk: its author's, or, from an owner, anybody's. Work that a
         person's decision started goes on, and so does what another conversation waits for."""
         if self.config.busy != "interrupt" or turn.rows[-1].kind not in TALK:
             return False
-        return address == turn.address and (private or self.may_join(turn.rows[-1], author))
+        return row.address == turn.address and (
+            bool(row.payload["private"]) or self.may_join(turn.rows[-1], author_of(row))
+        )
 
     def joins(self, row: InboxRow, other: InboxRow) -> bool:
         """Whether talk is answered together with other talk."""

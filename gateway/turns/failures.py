@@ -13,12 +13,15 @@ from typing import TypeVar
 from adapters.events import Message, Update
 from agent.delegation.pending_calls import delegation_of
 from agent.delegation.settlement import FINAL, interrupt
+from agent.models.base import RETRIED, ModelError, ModelErrorKind
+from agent.text.markdown import escape
 from gateway.outbound.composer import Composer
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import message_draft
+from gateway.turns.turn import Turn
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
-from storage.records.entries import Json
+from storage.records.entries import Draft, Entry, Json, Kind, record
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
 from storage.store import Store, Transaction
 
@@ -162,6 +165,33 @@ class Failures:
         for parcel in self.composer.post(rows[-1].address, NOT_DONE):
             tx.outbox.enqueue(parcel)
         return True
+
+
+async def no_answer(composer: Composer, turn: Turn, text: str, error: str) -> None:
+    """Tell people that a turn has no answer, and why; it is over."""
+    parcels = composer.post(turn.address, text, reply_to=turn.reply_to)
+    rows = turn.row_ids
+
+    def alongside(tx: Transaction, _: Entry) -> None:
+        for parcel in parcels:
+            tx.outbox.enqueue(parcel)
+        tx.inbox.finish(rows)
+
+    await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
+
+
+def explain(error: ModelError) -> str:
+    """What people are told where a model could not be asked, and what they can do."""
+    match error.kind:
+        case ModelErrorKind.BUDGET:
+            return f"⚠️ {error}"
+        case ModelErrorKind.CONTEXT_LENGTH:
+            advice = "This conversation is too long for it: /new begins another."
+        case kind if kind in RETRIED:
+            advice = "Please try again later."
+        case _:
+            advice = "Trying again will not help: tell the bot's owner."
+    return f"⚠️ The model could not answer: {escape(str(error))}. {advice}"
 
 
 def _arrival(update: Update) -> Arrival:

@@ -1,49 +1,30 @@
-"""Message → agent turn → reply: what is due in a session is read from the store, and done.
+"""Message → turn → reply: what is due in a session is read from the store, and done.
 
 Nothing about a turn is kept in memory that matters. A turn that died, was interrupted or was put
 to sleep by a question is continued by the next one from the tail of the session.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
-from adapters.base import Adapter
-from agent.compaction.service import Compacting
 from agent.concurrency import LONG
 from agent.delegation.pending_calls import Results, delegation_of, settle_running
-from agent.delegation.prompts import in_company
-from agent.delegation.supervision import Activity
-from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
-from agent.runtime.journal import Alongside, Journal
-from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
+from agent.models.base import ModelError
+from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
 from agent.runtime.side_branch import on_its_branch
-from agent.text.markdown import escape
-from agent.tools.think import thoughts_in
-from gateway.config import SessionConfig
-from gateway.outbound.buttons import Menus
-from gateway.outbound.composer import Composer
-from gateway.questions.service import Questions
-from gateway.status.agents_panel import Live
-from gateway.status.progress import progress
-from gateway.status.typing_indicator import typing
+from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.busy_policy import BusyPolicy
-from gateway.turns.cancellation import begun, end_everything, end_rows
-from gateway.turns.failures import Failures
+from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.limits import too_deep
-from gateway.turns.messages import append_message, link_message, message_draft
-from gateway.turns.scheduler import SessionScheduler
-from gateway.turns.turn import RESULTS, AnswerItems, Job, Turn
-from gateway.views.delegations import progress_text
+from gateway.turns.messages import append_message
+from gateway.turns.turn import RESULTS, Job, Turn
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
-from storage.records.entries import Draft, Entry, Kind, record
-from storage.records.inbox_outbox import InboxRow, OutboxDraft
-from storage.records.ledger import LedgerLine
-from storage.records.speakers import several_speak
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import InboxRow
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -57,129 +38,50 @@ class _Unread:
     leaf: int
 
 
-@dataclass
-class Turns:
+@dataclass(frozen=True, slots=True)
+class TurnRunner:
     store: Store
-    model: Model
-    parent: Callable[[int, str | None], Agent]
-    """Makes the parent agent for one turn of a session: with its own model, or one by its name."""
+    failures: Failures
+    policy: BusyPolicy
     results: Results
-    questions: Questions
-    composer: Composer
-    menus: Menus
-    joining: BusyPolicy
-    config: SessionConfig
-    adapters: Mapping[str, Adapter]
-    active: Mapping[int, Activity]
-    """The children that run now."""
-    live: Live
-    compacting: Compacting
-    jobs: dict[str, Job] = field(default_factory=dict)
-    """What else than an answer a turn may be, by the kind of its inbox row."""
-    answer_items: AnswerItems = lambda tx, turn, entry: []
-    """The buttons of an answer."""
-    lanes: SessionScheduler = field(init=False)
-    _busy: dict[int, Turn] = field(default_factory=dict, init=False)
+    signs: SignsOfLife
+    answer: Job
+    """Lets the agent answer."""
+    jobs: Mapping[str, Job]
+    """What else a turn may be, by the kind of its inbox row."""
+    running: dict[int, Turn]
+    """The turns that run now, by session; it is kept here."""
     _paths: Paths = field(default_factory=Paths, init=False)
 
-    def __post_init__(self) -> None:
-        failures = Failures(self.store, self.composer)
-        self.lanes = SessionScheduler(partial(failures.turns, self.advance, self.joining.due))
-
-    def arrived(self, session: int, author: str, *, address: str, private: bool) -> None:
-        """A message for a session is committed: it interrupts the running turn, or waits for it."""
-        turn = self._busy.get(session)
-        if turn is not None and self.joining.interrupts(
-            turn, author, address=address, private=private
-        ):
-            self.lanes.interrupt(session)
-        else:
-            self.lanes.wake(session)
-
-    async def stop(self, session: int) -> bool:
-        """End the running turn and withdraw what waits for people; False where nothing was."""
-        async with AsyncExitStack() as held:
-            running = await held.enter_async_context(self.lanes.hold(session))
-            for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
-                if row.background:
-                    await held.enter_async_context(self.lanes.hold(row.root))
-            stopped = await self.store.run(
-                partial(end_everything, session=session, questions=self.questions)
-            )
-        return running or stopped
-
-    async def leave(self, session: int, address: str) -> None:
-        """A conversation goes on with another session: what was said there is not answered any
-        more. What waits for people goes on waiting, what they decided is carried out, and other
-        conversations in the session are answered."""
-
-        def work(tx: Transaction, cut: bool) -> None:
-            rows = [row for row in tx.inbox.unfinished(session) if row.address == address]
-            said = [row for row in rows if row.kind not in RESULTS]
-            if cut:
-                end_rows(tx, session, said)
-            else:
-                tx.inbox.finish([row.id for row in said if row.entry is None])
-
-        turn = self._busy.get(session)
-        if turn is not None and turn.address != address:
-            return await self.store.run(partial(work, cut=False))
-        async with self.lanes.hold(session):
-            await self.store.run(partial(work, cut=True))
-        self.lanes.wake(session)
-
-    @asynccontextmanager
-    async def still(self, session: int) -> AsyncIterator[int | None]:
-        """End the running turn without an answer, and let none begin within the block; gives the
-        leaf. What waits for people, and talk that no turn has begun with, stays."""
-        try:
-            async with self.lanes.hold(session):
-                yield await self.store.run(partial(self.cut, session=session))
-        finally:
-            self.lanes.wake(session)
-
-    def cut(self, tx: Transaction, session: int) -> int | None:
-        """Put the books right after the running turn was ended, as `still` does; gives the leaf."""
-        end_rows(tx, session, begun(tx, session))
-        return tx.tree.session(session).leaf
-
-    def may_cut(self, session: int, who: str, *, private: bool) -> bool:
-        """Whether a person may end the turn that runs now, if one does."""
-        return self.joining.may_cut(self._busy.get(session), who, private=private)
-
     async def advance(self, session: int) -> None:
-        """Do one turn's worth of what is due in a session; wakes it again while more is due."""
-        turn = await self._begin(session)
-        if turn is None:
-            return
-        self._busy[session] = turn
+        """Do what is due in a session; what fails each time is given up."""
+        await self.failures.turns(self._advance, self.policy.due, session)
+
+    async def _advance(self, session: int) -> None:
+        """One turn after the other."""
+        try:
+            while (turn := await self._begin(session)) is not None:
+                await self._do(turn)
+                if not turn.left:
+                    return  # What came since has woken the session itself.
+        except EpochLost:
+            log.info("session %s is held by a newer turn", session)
+
+    async def _do(self, turn: Turn) -> None:
+        session = turn.journal.session
+        self.running[session] = turn
         try:
             delegation = await self.results.delegation(turn.rows[0])
             turn.asked_by = delegation.person if delegation is not None else ""
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                describe = partial(self._describe_children, session, turn.address)
-                async with (
-                    typing(self.adapters, turn.address),
-                    progress(self.adapters, turn.address, describe),
-                ):
-                    await self._answer(turn)
-        except EpochLost:
-            log.info("session %s is held by a newer turn", session)
-            return
+                async with self.signs.during(session, turn.address):
+                    await self._work(turn)
         finally:
-            del self._busy[session]
+            del self.running[session]
             if not turn.aside:
                 self._paths.keep(session, from_first_kept(turn.journal.path))
-        if turn.left:  # What came since has woken the lane itself.
-            self.lanes.wake(session)
-
-    async def _describe_children(self, session: int, address: str) -> str:
-        if self.live.shows(address):
-            return ""  # /agents tells the same there, and is edited as often
-        now, rows = await self.store.read(lambda tx: (tx.now, tx.delegations.unfinished(session)))
-        return progress_text(rows, self.active, now)
 
     async def _begin(self, session: int) -> Turn | None:
         found = await self._begin_with(session, self._paths.get(session))
@@ -193,7 +95,7 @@ class Turns:
 
         def work(tx: Transaction) -> Turn | _Unread | None:
             unfinished = tx.inbox.unfinished(session)
-            rows = self.joining.due(unfinished)
+            rows = self.policy.due(unfinished)
             if not rows:
                 return None
             held = tx.tree.claim(session)
@@ -202,7 +104,8 @@ class Turns:
                 return _Unread(held.leaf)
             path = list(known if is_leaf else tx.tree.context_path(held.leaf))
             fresh = [row for row in rows if row.kind == "message" and row.entry is None]
-            if fresh and path and (full := too_deep(path[-1].depth, self.config)) is not None:
+            config = self.policy.config
+            if fresh and path and (full := too_deep(path[-1].depth, config)) is not None:
                 self._refuse(tx, rows, full)
                 return work(tx)  # others may have something due
             if fresh:
@@ -218,151 +121,35 @@ class Turns:
         return await self.store.run(work)
 
     def _refuse(self, tx: Transaction, rows: list[InboxRow], why: str) -> None:
-        for parcel in self.composer.post(rows[-1].address, why):
+        for parcel in self.failures.composer.post(rows[-1].address, why):
             tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id for row in rows])
 
-    async def _answer(self, turn: Turn) -> None:
+    async def _work(self, turn: Turn) -> None:
+        """Take in the results that this turn is about, then do what it is."""
+        composer = self.failures.composer
         try:
-            job = self.jobs.get(turn.rows[-1].kind, self._converse)
+            for row in turn.rows:
+                delegation = await self.results.delegation(row)
+                if delegation is not None:
+                    await self.results.carry_on(turn.journal, row, delegation)
+            job = self.jobs.get(turn.rows[-1].kind, self.answer)
             await job(turn)
         except ModelError as error:
             log.error("session %s: %s: %s", turn.journal.session, error.kind, error)
-            await self.fail(turn, _explain(error), str(error))
+            await no_answer(composer, turn, explain(error), str(error))
         except (EpochLost, StoreUnavailable):
             raise
         except Exception as error:
             # A fault of ours must neither lose the message in silence nor be tried for ever.
             log.exception("session %s: the turn failed", turn.journal.session)
             text = "⚠️ Something went wrong in the bot. Its log says what; please try again."
-            await self.fail(turn, text, repr(error))
-
-    async def _converse(self, turn: Turn) -> None:
-        """Let the agent answer what was said, decided or found out."""
-        await self._carry_on(turn)
-        agent = self.agent(turn.journal, turn.rows[-1].payload.get("model"))
-        loop = Loop(
-            self.model,
-            agent,
-            turn.journal,
-            address=turn.address,
-            person=turn.person,
-            on_reply=partial(self._on_reply, turn, agent),
-            before_model=partial(self._before_model, turn, agent.spec),
-        )
-        match await self._run(loop):
-            case OutOfIterations(limit):
-                text = f"I stopped after {limit} steps without an answer. Write to go on."
-                await self.fail(turn, text, f"stopped after {limit} model calls")
-            case Answered() | Asleep() | CalledFinal():
-                if not turn.answered:
-                    await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
-
-    def agent(self, journal: Journal, model: str | None) -> Agent:
-        """The parent agent, told how to read who speaks where several do. That is decided by the
-        path alone, so that its instructions stay the same for as long as they can."""
-        agent = self.parent(journal.session, model)
-        if not several_speak(journal.path):
-            return agent
-        return replace(agent, system=in_company(agent.system))
-
-    async def _run(self, loop: Loop) -> Result:
-        """Once more after a compaction, where the provider says that the context is too long."""
-        try:
-            return await loop.run()
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
-                raise
-            purpose = Purpose(loop.address, loop.person)
-            spec = loop.agent.spec
-            if not await self.compacting.compact(loop.journal, spec, purpose, refused=True):
-                raise
-        return await loop.run()
-
-    async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
-        if self.config.busy == "steer":
-            await self._steer(turn)
-        await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
-
-    async def _carry_on(self, turn: Turn) -> None:
-        """Take in the results that this turn is about."""
-        for row in turn.rows:
-            delegation = await self.results.delegation(row)
-            if delegation is not None:
-                await self.results.carry_on(turn.journal, row, delegation)
+            await no_answer(composer, turn, text, repr(error))
 
     async def _work_in_background(self, turn: Turn, delegation: Delegation) -> None:
-        if await self.results.work_in_background(delegation):
-            self.lanes.wake(delegation.session)
+        await self.results.work_in_background(delegation)
         await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
-
-    def _on_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
-        """What the model says goes out in the transaction that stores it; the last word ends the
-        turn there too."""
-        thoughts = (
-            thoughts_in(reply.tool_calls[: agent.max_calls]) if self.config.show_thoughts else []
-        )
-        said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
-        parcels = [p for text in said if text.strip() for p in self._compose(turn, text)]
-        last = turn.answered = not reply.tool_calls
-        rows = turn.row_ids
-        session = turn.journal.session
-        answered_by = reply.model or agent.spec.model
-        line = LedgerLine("parent", answered_by, reply.usage, session, turn.address, turn.person)
-
-        def alongside(tx: Transaction, entry: Entry) -> None:
-            tx.ledger.add(line)
-            shown = [replace(parcel, entry=entry.id) for parcel in parcels]
-            if last and shown:
-                items = self.answer_items(tx, turn, entry)
-                self.menus.send(tx, shown, items, private=turn.private)
-            else:
-                for parcel in shown:
-                    tx.outbox.enqueue(parcel)
-            if last:
-                tx.inbox.finish(rows)
-
-        return alongside
-
-    def _compose(self, turn: Turn, text: str) -> list[OutboxDraft]:
-        return self.composer.post(turn.address, text, reply_to=turn.reply_to)
-
-    async def _steer(self, turn: Turn) -> None:
-        """Talk that came during the turn is put before the model at its next call."""
-        session = turn.journal.session
-        for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
-            if row.kind != "message" or row.entry is not None or row.id in turn.row_ids:
-                continue
-            if self.joining.joins(row, turn.rows[-1]):
-                await turn.journal.append(message_draft(row), partial(link_message, row=row))
-                turn.rows.append(row)
-
-    async def fail(self, turn: Turn, text: str, error: str) -> None:
-        """Tell people that there is no answer, and why; the turn is over."""
-        parcels = self._compose(turn, text)
-        rows = turn.row_ids
-
-        def alongside(tx: Transaction, _: Entry) -> None:
-            for parcel in parcels:
-                tx.outbox.enqueue(parcel)
-            tx.inbox.finish(rows)
-
-        await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
 
 
 def _context_path(tx: Transaction, leaf: int) -> tuple[Entry, ...]:
     return tx.tree.context_path(leaf)
-
-
-def _explain(error: ModelError) -> str:
-    """What people are told where a model could not be asked, and what they can do."""
-    match error.kind:
-        case ModelErrorKind.BUDGET:
-            return f"⚠️ {error}"
-        case ModelErrorKind.CONTEXT_LENGTH:
-            advice = "This conversation is too long for it: /new begins another."
-        case kind if kind in RETRIED:
-            advice = "Please try again later."
-        case _:
-            advice = "Trying again will not help: tell the bot's owner."
-    return f"⚠️ The model could not answer: {escape(str(error))}. {advice}"

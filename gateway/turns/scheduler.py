@@ -1,10 +1,11 @@
-"""At most one turn for each session, in this process: a wake-up starts it or makes it run again."""
+"""At most one turn for each session: a wake-up starts it or makes it run again."""
 
 import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
 
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
@@ -14,11 +15,31 @@ log = logging.getLogger(__name__)
 Advance = Callable[[int], Awaitable[None]]
 
 
-class SessionScheduler:
-    """Owns the tasks of all turns. A wake-up carries nothing: the store knows what is due."""
+class SessionScheduler(Protocol):
+    """A wake-up carries nothing: the store knows what is due. So one that is lost or comes twice
+    does no harm."""
 
-    def __init__(self, advance: Advance) -> None:
-        self._advance = advance
+    def wake(self, session: int) -> None:
+        """Make sure that a turn looks at the session after now."""
+        ...
+
+    def interrupt(self, session: int) -> None:
+        """Cancel the running turn and look at the session anew."""
+        ...
+
+    def hold(self, session: int) -> AbstractAsyncContextManager[bool]:
+        """Cancel the running turn, wait for its end, and let none begin within the block: whoever
+        puts the books right must not be overtaken. Gives whether a turn ran. At its end the session
+        is looked at: the rows of a turn that was cut are no news to the store."""
+        ...
+
+
+class InProcessScheduler:
+    """All turns run in this process; their tasks are owned here. What is woken before `start` waits
+    for it."""
+
+    def __init__(self) -> None:
+        self._advance: Advance | None = None
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._turns: dict[int, asyncio.Task[None]] = {}
         self._due: set[int] = set()
@@ -26,23 +47,24 @@ class SessionScheduler:
         self._closed = False
         self._faults = Faults(log)
 
+    def start(self, advance: Advance) -> None:
+        """Run turns from now on, by `advance`, which does what is due in a session."""
+        self._advance = advance
+        for session in tuple(self._due):
+            self.wake(session)
+
     def wake(self, session: int) -> None:
-        """Make sure that a turn looks at the session after now."""
         if self._closed:
             return
         self._due.add(session)
-        if session not in self._workers:
-            name = f"session {session}"
-            self._workers[session] = asyncio.create_task(self._work(session), name=name)
-
-    def running(self, session: int) -> bool:
-        return session in self._turns
+        if self._advance is not None and session not in self._workers:
+            worker = self._work(session, self._advance)
+            self._workers[session] = asyncio.create_task(worker, name=f"session {session}")
 
     def idle(self) -> bool:
         return not self._workers
 
     def interrupt(self, session: int) -> None:
-        """Cancel the running turn and look at the session anew."""
         turn = self._turns.get(session)
         if turn is not None:
             turn.cancel("interrupted")
@@ -50,8 +72,6 @@ class SessionScheduler:
 
     @asynccontextmanager
     async def hold(self, session: int) -> AsyncIterator[bool]:
-        """Cancel the running turn, wait for its end, and let none begin within the block: whoever
-        puts the books right must not be overtaken. Gives whether a turn ran."""
         self._held[session] += 1
         try:
             turn = self._turns.get(session)
@@ -63,8 +83,7 @@ class SessionScheduler:
             self._held[session] -= 1
             if not self._held[session]:
                 del self._held[session]
-            if session in self._due:
-                self.wake(session)
+            self.wake(session)
 
     async def close(self) -> None:
         """Cancel everything and wait for the end of it."""
@@ -75,20 +94,21 @@ class SessionScheduler:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _work(self, session: int) -> None:
+    async def _work(self, session: int, advance: Advance) -> None:
         try:
             while session in self._due and session not in self._held:
                 self._due.discard(session)
-                turn = asyncio.create_task(self._turn(session), name=f"turn of session {session}")
+                run = self._turn(session, advance)
+                turn = asyncio.create_task(run, name=f"turn of session {session}")
                 self._turns[session] = turn
                 await asyncio.wait([turn])
                 del self._turns[session]
         finally:
             del self._workers[session]
 
-    async def _turn(self, session: int) -> None:
+    async def _turn(self, session: int, advance: Advance) -> None:
         try:
-            await self._advance(session)
+            await advance(session)
         except StoreUnavailable as error:
             self._faults.failed("a turn cannot go on; it is tried again", error)
         except Exception:

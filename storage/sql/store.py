@@ -24,7 +24,7 @@ from storage.sql.repositories.tree import SqlTree
 from storage.sql.schema import HEAD
 from storage.sql.search.repository import SqlSearch
 from storage.sql.writer import Committer, Job, Writer
-from storage.store import Transaction
+from storage.store import Committed, Transaction
 
 T = TypeVar("T")
 
@@ -49,6 +49,11 @@ class SqlTransaction:
         self.ledger = SqlLedger(connection, now)
         self.search = SqlSearch(connection, now)
 
+    @property
+    def committed(self) -> Committed:
+        """What is to be told once it is."""
+        return Committed(frozenset(self.inbox.grew), self.outbox.grew)
+
 
 class SqlStore:
     """Belongs to the event loop it was opened in. Get one from `open`."""
@@ -59,13 +64,12 @@ class SqlStore:
         self._database = database
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._listeners: list[Callable[[], None]] = []
-        self._outbox_grew = False  # touched by the writer's thread only
+        self._listeners: list[Callable[[Committed], None]] = []
         self._lost = ""
         """Why nothing is taken in or given out any more."""
         self._alarm = asyncio.Event()
         self._committer = committer
-        self._writer = Writer(committer, self._vouch, self._tell_listeners)
+        self._writer = Writer(committer, self._vouch, self._tell)
         self._reader_engine = database.reader_engine()
         self._readers = ThreadPoolExecutor(database.readers, thread_name_prefix="bough-reader")
         self._closed = False
@@ -88,7 +92,8 @@ class SqlStore:
     async def run(self, work: Callable[[Transaction], T]) -> T:
         if self._lost:
             raise StoreLost(self._lost)
-        return await self._writer.run(partial(self._write, work))
+        result, _ = await self._writer.run(partial(self._write, work))
+        return result
 
     async def read(self, work: Callable[[Transaction], T]) -> T:
         if self._lost:
@@ -98,7 +103,7 @@ class SqlStore:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
-    def watch_outbox(self, listener: Callable[[], None]) -> None:
+    def watch(self, listener: Callable[[Committed], None]) -> None:
         self._listeners.append(listener)
 
     async def guard(self) -> None:
@@ -127,19 +132,21 @@ class SqlStore:
         await asyncio.to_thread(self._readers.shutdown)
         self._reader_engine.dispose()
 
-    def _write(self, work: Callable[[Transaction], T], connection: Connection) -> T:
+    def _write(
+        self, work: Callable[[Transaction], T], connection: Connection
+    ) -> tuple[T, Committed]:
         if self._lost:
             raise StoreLost(self._lost)
         transaction = SqlTransaction(connection, self._clock())
         result = work(transaction)
-        self._outbox_grew |= transaction.outbox.grew
-        return result
+        return result, transaction.committed
 
-    def _tell_listeners(self) -> None:
-        if self._outbox_grew:
-            self._outbox_grew = False
+    def _tell(self, result: tuple[object, Committed]) -> None:
+        """On the event loop. A listener that fails is the loop's to report, nobody else's."""
+        _, committed = result
+        if committed:
             for listener in self._listeners:
-                self._loop.call_soon_threadsafe(listener)
+                self._loop.call_soon(listener, committed)
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         attempts = 0

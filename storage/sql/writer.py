@@ -68,17 +68,18 @@ class Writer:
     """Belongs to the event loop it was made in. It closes the committer when it is closed.
 
     `vouch` is called in the writer's thread after every group: it gives errors to jobs that are
-    committed and yet not kept. `after_commit` follows it there.
+    committed and yet not kept. `tell` gets the result of each job that is kept, on the event loop,
+    before its caller goes on.
     """
 
     def __init__(
         self,
         committer: Committer,
         vouch: Callable[[Sequence[Job[Any]]], None],
-        after_commit: Callable[[], None],
+        tell: Callable[[Any], None],
     ) -> None:
         self._committer = committer
-        self._after_commit = after_commit
+        self._tell = tell
         self._vouch = vouch
         self._loop = asyncio.get_running_loop()
         self._jobs: SimpleQueue[Job[Any] | None] = SimpleQueue()
@@ -110,8 +111,7 @@ class Writer:
         while group := self._next_group():
             self._committer.commit(group)
             self._vouch(group)
-            self._after_commit()
-            self._loop.call_soon_threadsafe(_settle, group)
+            self._loop.call_soon_threadsafe(self._settle, group)
         if self._last is not None:
             self._last()
         self._committer.close()
@@ -132,17 +132,18 @@ class Writer:
             self._jobs.put(None)  # for the next time, when the group is done
         return group
 
-
-def _settle(group: list[Job[Any]]) -> None:
-    for job in group:
-        if job.future.cancelled():
-            if isinstance(job.error, StoreLost):
-                continue  # every other call is told that too
-            if isinstance(job.error, StoreUnavailable):
-                log.warning("a job failed after its caller was cancelled: %s", job.error)
+    def _settle(self, group: list[Job[Any]]) -> None:
+        for job in group:
+            if job.error is None:
+                self._tell(job.result)
+            if job.future.cancelled():
+                if isinstance(job.error, StoreLost):
+                    continue  # every other call is told that too
+                if isinstance(job.error, StoreUnavailable):
+                    log.warning("a job failed after its caller was cancelled: %s", job.error)
+                elif job.error is not None:
+                    log.warning("a job failed after its caller was cancelled", exc_info=job.error)
             elif job.error is not None:
-                log.warning("a job failed after its caller was cancelled", exc_info=job.error)
-        elif job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+                job.future.set_exception(job.error)
+            else:
+                job.future.set_result(job.result)

@@ -1,6 +1,7 @@
 """Inbox and outbox."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
-from storage.store import Store, Transaction
+from storage.store import Committed, Store, Transaction
 from tests.contract.stores import Clock, append, new_session, said
 
 
@@ -227,11 +228,11 @@ async def test_outbox_rows_refer_only_to_what_is_there(store: Store) -> None:
     assert await store.read(lambda t: t.outbox.pending()) == []
 
 
-async def test_who_watches_the_outbox_hears_of_what_was_put_in_and_of_nothing_else(
+async def test_who_watches_hears_of_what_was_put_into_the_outbox_and_of_nothing_else(
     store: Store,
 ) -> None:
-    heard = asyncio.Event()
-    store.watch_outbox(heard.set)
+    heard: asyncio.Queue[Committed] = asyncio.Queue()
+    store.watch(heard.put_nowait)
     session = await new_session(store)
     await append(store, session.id, said("hi"))
     with pytest.raises(NotFound):
@@ -239,14 +240,61 @@ async def test_who_watches_the_outbox_hears_of_what_was_put_in_and_of_nothing_el
             lambda t: (t.outbox.enqueue(OutboxDraft("a:1", "post", {})), t.tree.entry(99))
         )
     await store.run(lambda t: t.now)
-    assert not heard.is_set()
+    assert heard.empty()
     task = asyncio.create_task(
         store.run(lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})))
     )
     await asyncio.sleep(0)
     task.cancel()
-    await heard.wait()
+    assert await heard.get() == Committed(frozenset(), outbox=True)
     assert len(await store.read(lambda t: t.outbox.pending())) == 1
+
+
+async def test_who_watches_hears_which_sessions_got_rows_before_the_caller_goes_on(
+    store: Store,
+) -> None:
+    heard: list[Committed] = []
+    store.watch(heard.append)
+    here, there = await new_session(store), await new_session(store)
+
+    def arrive(tx: Transaction) -> None:
+        for number, session in enumerate((here.id, here.id, None)):
+            tx.inbox.receive(Arrival(f"k{number}", "message", "a:1", {}, session))
+        row = tx.inbox.receive(Arrival("routed", "message", "a:1", {}))
+        assert row is not None
+        tx.inbox.route(row.id, there.id)
+
+    await store.run(arrive)
+    assert heard == [Committed(frozenset({here.id, there.id}), outbox=False)]
+    for work in (
+        lambda t: t.inbox.receive(Arrival("k0", "message", "a:1", {}, here.id)),
+        lambda t: t.inbox.receive(Arrival("unrouted", "message", "a:1", {})),
+        lambda t: t.inbox.finish([row.id for row in t.inbox.unfinished(there.id)]),
+    ):
+        await store.run(work)
+    assert len(heard) == 1
+
+
+async def test_what_fails_in_a_group_is_not_told_and_the_rest_of_the_group_is(
+    store: Store,
+) -> None:
+    heard: list[Committed] = []
+    store.watch(heard.append)
+    sessions = [await new_session(store) for _ in range(4)]
+
+    def arrive(tx: Transaction, session: int, *, fails: bool) -> None:
+        tx.inbox.receive(Arrival(f"k{session}", "message", "a:1", {}, session))
+        if fails:
+            tx.tree.entry(99)
+
+    works = [
+        store.run(partial(arrive, session=session.id, fails=number == 1))
+        for number, session in enumerate(sessions)
+    ]
+    outcomes = await asyncio.gather(*works, return_exceptions=True)
+    assert [isinstance(one, NotFound) for one in outcomes] == [False, True, False, False]
+    told = frozenset[int]().union(*(one.sessions for one in heard))
+    assert told == {session.id for session in sessions} - {sessions[1].id}
 
 
 async def test_a_parcels_file_is_kept_with_it_and_named_in_its_payload(store: Store) -> None:

@@ -290,12 +290,12 @@ async def test_a_menu_offers_the_commands_that_a_beginning_may_mean() -> None:
 
 async def test_the_arrows_bring_back_what_was_said_in_the_last_process_too() -> None:
     with terminal() as shown:
-        chat = Chat(shown, TerminalAdapter(LiveScreen(shown.input, shown.output)))
 
         async def reopened() -> Reopened:
             return Reopened("You go on with **Mails**.", ("first", "second"))
 
-        chat.adapter.reopen = reopened
+        screen = LiveScreen(shown.input, shown.output)
+        chat = Chat(shown, TerminalAdapter(screen, reopen=reopened))
         await chat.adapter.start()
         task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
         text = await shown.shows("you>")

@@ -109,12 +109,11 @@ async def test_quit_ends_the_chat() -> None:
 
 
 async def test_nobody_is_greeted_in_a_pipe() -> None:
-    adapter, output = chat()
-
     async def reopened() -> Reopened:
         return Reopened("You go on.")
 
-    adapter.reopen = reopened
+    output = io.StringIO()
+    adapter = TerminalAdapter(PlainScreen(io.StringIO(), output), reopen=reopened)
     await adapter.start()
     await heard(adapter)
     assert output.getvalue() == ""

@@ -54,7 +54,7 @@ class Gateway:
     async def settled(self) -> None:
         """Nothing runs and nothing is to be sent."""
         async with asyncio.timeout(PATIENCE):
-            while not (self.app.turns.lanes.idle() and self.app.delivery.idle()):
+            while not (self.app.scheduler.idle() and self.app.delivery.idle()):
                 await asyncio.sleep(0.01)
 
 

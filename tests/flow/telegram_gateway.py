@@ -120,7 +120,7 @@ class TelegramGateway:
         """Nothing runs, and nothing is to be sent."""
         assert self.app is not None
         async with asyncio.timeout(PATIENCE):
-            while not (self.app.turns.lanes.idle() and self.app.delivery.idle()):
+            while not (self.app.scheduler.idle() and self.app.delivery.idle()):
                 await asyncio.sleep(0.01)
 
     async def read(self, work: Callable[[Transaction], T]) -> T:

@@ -35,7 +35,7 @@ THINK = calls("think", {"thought": "hm"})
 
 
 def lives(g: Gateway, life: Life) -> None:
-    g.app.turns.results.subagents.life = life
+    g.app.runner.results.subagents.life = life
 
 
 async def test_a_child_has_so_many_model_calls_and_no_more(store: Store) -> None:
@@ -169,7 +169,7 @@ async def test_a_paused_child_makes_no_call_until_it_goes_on(store: Store) -> No
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         await called(g, "worker")
-        (activity,) = g.app.turns.results.subagents.active.values()
+        (activity,) = g.app.runner.results.subagents.active.values()
         activity.pause()
         async with asyncio.timeout(PATIENCE):
             while activity.calls < 1:

@@ -133,7 +133,7 @@ async def test_what_is_to_be_sent_waits_in_order_for_its_platform(store: Store) 
         g.discord.before_delivery = _refuse
         for number in range(3):
             await g.discord.say(f"number {number}.", user="2", key=f"k{number}")
-            await g.until(g.app.turns.lanes.idle)
+            await g.until(g.app.scheduler.idle)
         g.discord.refused = [Unavailable("down")]
         g.discord.failing.put_nowait(RuntimeError("gone"))
         await g.until(lambda: "discord" not in g.app.platforms.serving)

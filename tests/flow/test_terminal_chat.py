@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from adapters.terminal.adapter import TerminalAdapter
@@ -13,6 +14,7 @@ from adapters.terminal.live_screen import LiveScreen
 from gateway.app import bootstrap
 from gateway.commands.registry import command_specs
 from gateway.config import Config
+from gateway.views.reopening import reopened
 from storage.sql.store import SqlStore
 from tests.flow.conftest import PATIENCE, SpyModel
 from tests.stand_ins.terminal import Terminal, terminal
@@ -46,7 +48,8 @@ async def sitting(folder: Path, model: SpyModel) -> AsyncIterator[Sitting]:
     store = await SqlStore.open(f"sqlite:///{folder}/bough.db")
     with terminal(80) as shown:
         specs = command_specs()
-        adapter = TerminalAdapter(LiveScreen(shown.input, shown.output, specs), specs)
+        screen = LiveScreen(shown.input, shown.output, specs)
+        adapter = TerminalAdapter(screen, specs, reopen=partial(store.read, reopened))
         app = await bootstrap(Config(), adapters=[adapter], store=store, model=model)
         task = asyncio.create_task(app.run())
         await shown.shows("you>")

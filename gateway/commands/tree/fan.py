@@ -19,7 +19,7 @@ from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandCon
 from gateway.commands.tree.retry import answerable, begin, refusal
 from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
 from gateway.outbound.buttons import MenuItem
-from gateway.turns.runner import Turns
+from gateway.turns.answer import AgentAnswer
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
 from storage.errors import EpochLost
@@ -102,24 +102,24 @@ class _Outcome:
 class Fan:
     """The job in the session's lane."""
 
-    turns: Turns
+    answer: AgentAnswer
 
     async def run(self, turn: Turn) -> None:
         """Run all arms, then tell; the leaf goes to the first that answered."""
         row = turn.rows[-1]
-        ends = await self.turns.store.run(partial(_ends, turn=turn))
-        paths = await self.turns.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
+        ends = await self.answer.store.run(partial(_ends, turn=turn))
+        paths = await self.answer.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
         arms = [
             self._arm(turn, number, row.payload["models"], path)
             for number, path in enumerate(paths, start=1)
         ]
         outcomes = await together(self._answer(turn, arm) for arm in arms)
-        await self.turns.store.run(partial(self._end, turn=turn, outcomes=outcomes))
+        await self.answer.store.run(partial(self._end, turn=turn, outcomes=outcomes))
 
     def _arm(self, turn: Turn, number: int, models: list[str], path: tuple[Entry, ...]) -> _Arm:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
-        agent = self.turns.agent(journal, models[number - 1])
+        agent = self.answer.agent(journal, models[number - 1])
         allowed = {name: tool for name, tool in agent.tools.items() if name in TOOLS}
         name = models[number - 1] or agent.spec.model
         return _Arm(
@@ -148,16 +148,16 @@ class Fan:
         return _Outcome(arm, None, error)
 
     def _loop(self, turn: Turn, arm: _Arm) -> Loop:
-        turns, spec = self.turns, arm.agent.spec
+        spec = arm.agent.spec
         purpose = Purpose(turn.address, turn.person)
         return Loop(
-            turns.model,
+            self.answer.model,
             arm.agent,
             arm.journal,
             address=turn.address,
             person=turn.person,
             on_reply=_booking(turn, arm),
-            before_model=partial(turns.compacting.where_due, arm.journal, spec, purpose),
+            before_model=partial(self.answer.compacting.where_due, arm.journal, spec, purpose),
         )
 
     def _end(self, tx: Transaction, turn: Turn, outcomes: list[_Outcome]) -> None:
@@ -171,20 +171,20 @@ class Fan:
         if answered:
             tip = answered[0].arm.journal.path[-1].id
             tx.tree.move_leaf(session.id, tip, after=session.leaf, by=turn.person, why=FAN)
-        parcels = self.turns.composer.post(turn.address, _closing(answered))
+        parcels = self.answer.composer.post(turn.address, _closing(answered))
         items = [_pick_item(session.id, one) for one in answered]
         items[:1] = [replace(first, beside=False) for first in items[:1]]
         shown = items if len(items) > 1 else []
-        self.turns.menus.send(tx, parcels, shown, private=turn.private)
+        self.answer.menus.send(tx, parcels, shown, private=turn.private)
         tx.inbox.finish(turn.row_ids)
 
     def _compose(self, turn: Turn, outcome: _Outcome) -> list[OutboxDraft]:
         entry, heading = outcome.answer, f"**{outcome.arm.heading}**"
         if entry is None:
             error = escape(bounded(outcome.error, ERROR_SHOWN))
-            return self.turns.composer.post(turn.address, f"{heading}\n\n⚠️ No answer: {error}")
+            return self.answer.composer.post(turn.address, f"{heading}\n\n⚠️ No answer: {error}")
         text = f"{heading}\n\n{words(entry)}"
-        return self.turns.composer.post(turn.address, text, entry=entry.id)
+        return self.answer.composer.post(turn.address, text, entry=entry.id)
 
 
 def _ends(tx: Transaction, turn: Turn) -> list[int]:

@@ -120,6 +120,8 @@ class SqlInbox:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.grew: set[int] = set()
+        """The sessions that got rows."""
 
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
@@ -136,6 +138,8 @@ class SqlInbox:
         row: int | None = self._connection.execute(_RECEIVE, values).scalar()
         if row is None:
             return None
+        if arrival.session is not None:
+            self.grew.add(arrival.session)
         return InboxRow(
             row,
             arrival.key,
@@ -167,6 +171,7 @@ class SqlInbox:
     def route(self, row: int, session: int) -> None:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
             raise NotFound(f"there is no inbox row {row}")
+        self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
         if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:

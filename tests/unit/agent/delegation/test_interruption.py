@@ -185,7 +185,6 @@ async def test_stopping_ends_what_waits_and_withdraws_its_question(store: SqlSto
 
 async def test_what_runs_in_the_background_goes_on(store: SqlStore) -> None:
     scene = Scene(store)
-    scene.subagents.wake = lambda _: None
     (row,) = await scene.delegated(task("a", background=True))
     assert statuses(await scene.settled(row, waiting_too=True)) == ["running"]
     assert (await scene.store.read(lambda tx: tx.delegations.get(row.id))).state not in FINAL

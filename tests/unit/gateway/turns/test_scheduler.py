@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from gateway.turns.scheduler import SessionScheduler
+from gateway.turns.scheduler import Advance, InProcessScheduler
 
 
 class Turns:
@@ -30,7 +30,13 @@ class Turns:
             self.running -= 1
 
 
-async def until_idle(lanes: SessionScheduler) -> None:
+def started_with(advance: Advance) -> InProcessScheduler:
+    scheduler = InProcessScheduler()
+    scheduler.start(advance)
+    return scheduler
+
+
+async def until_idle(lanes: InProcessScheduler) -> None:
     while not lanes.idle():
         await asyncio.sleep(0)
 
@@ -42,7 +48,7 @@ async def started(turns: Turns, count: int) -> None:
 
 async def test_a_session_runs_one_turn_at_a_time_and_once_more_for_any_number_of_wakes() -> None:
     turns = Turns()
-    lanes = SessionScheduler(turns.advance)
+    lanes = started_with(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     for _ in range(5):
@@ -55,7 +61,7 @@ async def test_a_session_runs_one_turn_at_a_time_and_once_more_for_any_number_of
 
 async def test_sessions_run_side_by_side() -> None:
     turns = Turns()
-    lanes = SessionScheduler(turns.advance)
+    lanes = started_with(turns.advance)
     for session in range(10):
         lanes.wake(session)
     await started(turns, 10)
@@ -64,9 +70,31 @@ async def test_sessions_run_side_by_side() -> None:
     await until_idle(lanes)
 
 
+async def test_what_is_woken_before_the_start_waits_for_it() -> None:
+    turns, lanes = Turns(), InProcessScheduler()
+    lanes.wake(1)
+    await asyncio.sleep(0)
+    assert lanes.idle()
+    lanes.start(turns.advance)
+    await started(turns, 1)
+    turns.go_on.set()
+    await until_idle(lanes)
+    assert turns.ended == [1]
+
+
+async def test_after_a_hold_the_session_is_looked_at() -> None:
+    turns = Turns()
+    turns.go_on.set()
+    lanes = started_with(turns.advance)
+    async with lanes.hold(1):
+        pass
+    await started(turns, 1)
+    await until_idle(lanes)
+
+
 async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
     turns = Turns()
-    lanes = SessionScheduler(turns.advance)
+    lanes = started_with(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     lanes.interrupt(1)
@@ -79,7 +107,7 @@ async def test_an_interrupt_cancels_the_turn_and_looks_again() -> None:
 
 async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
     turns = Turns()
-    lanes = SessionScheduler(turns.advance)
+    lanes = started_with(turns.advance)
     async with lanes.hold(1) as ran:
         assert not ran
     lanes.wake(1)
@@ -99,7 +127,7 @@ async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
 
 async def test_close_ends_everything_and_wakes_nothing_any_more() -> None:
     turns = Turns()
-    lanes = SessionScheduler(turns.advance)
+    lanes = started_with(turns.advance)
     lanes.wake(1)
     await started(turns, 1)
     await lanes.close()
@@ -118,7 +146,7 @@ async def test_a_turn_that_fails_leaves_the_others_alone(
             raise ValueError("broken")
         done.set()
 
-    lanes = SessionScheduler(advance)
+    lanes = started_with(advance)
     lanes.wake(1)
     lanes.wake(2)
     await done.wait()

@@ -1,0 +1,80 @@
+"""The control of a session from outside its turns: talk arrives, somebody stops it, goes elsewhere,
+or moves the leaf while no turn runs."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from gateway.questions.service import Questions
+from gateway.turns.busy_policy import BusyPolicy
+from gateway.turns.cancellation import begun, end_everything, end_rows
+from gateway.turns.scheduler import SessionScheduler
+from gateway.turns.turn import RESULTS, Turn
+from storage.records.inbox_outbox import InboxRow
+from storage.store import Store, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class SessionControl:
+    store: Store
+    scheduler: SessionScheduler
+    questions: Questions
+    policy: BusyPolicy
+    running: Mapping[int, Turn]
+    """The turns that run now, by session."""
+
+    def arrived(self, row: InboxRow) -> None:
+        """A message for a session is committed: it interrupts the running turn, or waits for it,
+        unless that turn answers it already."""
+        assert row.session is not None
+        turn = self.running.get(row.session)
+        if turn is not None and row.id not in turn.row_ids and self.policy.interrupts(turn, row):
+            self.scheduler.interrupt(row.session)
+
+    async def stop(self, session: int) -> bool:
+        """End the running turn and withdraw what waits for people; False where nothing was."""
+        async with AsyncExitStack() as held:
+            running = await held.enter_async_context(self.scheduler.hold(session))
+            for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
+                if row.background:
+                    await held.enter_async_context(self.scheduler.hold(row.root))
+            stopped = await self.store.run(
+                partial(end_everything, session=session, questions=self.questions)
+            )
+        return running or stopped
+
+    async def leave(self, session: int, address: str) -> None:
+        """A conversation goes on with another session: what was said there is not answered any
+        more. What waits for people goes on waiting, what they decided is carried out, and other
+        conversations in the session are answered."""
+
+        def work(tx: Transaction, cut: bool) -> None:
+            rows = [row for row in tx.inbox.unfinished(session) if row.address == address]
+            said = [row for row in rows if row.kind not in RESULTS]
+            if cut:
+                end_rows(tx, session, said)
+            else:
+                tx.inbox.finish([row.id for row in said if row.entry is None])
+
+        turn = self.running.get(session)
+        if turn is not None and turn.address != address:
+            return await self.store.run(partial(work, cut=False))
+        async with self.scheduler.hold(session):
+            await self.store.run(partial(work, cut=True))
+
+    @asynccontextmanager
+    async def still(self, session: int) -> AsyncIterator[int | None]:
+        """End the running turn without an answer, and let none begin within the block; gives the
+        leaf. What waits for people, and talk that no turn has begun with, stays."""
+        async with self.scheduler.hold(session):
+            yield await self.store.run(partial(self.cut, session=session))
+
+    def cut(self, tx: Transaction, session: int) -> int | None:
+        """Put the books right after the running turn was ended, as `still` does; gives the leaf."""
+        end_rows(tx, session, begun(tx, session))
+        return tx.tree.session(session).leaf
+
+    def may_cut(self, session: int, who: str, *, private: bool) -> bool:
+        """Whether a person may end the turn that runs now, if one does."""
+        return self.policy.may_cut(self.running.get(session), who, private=private)
