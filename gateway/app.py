@@ -33,7 +33,6 @@ from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
-from gateway.outbound.buttons import Menus
 from gateway.outbound.composer import Composer
 from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms
@@ -104,7 +103,6 @@ def _assemble(
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform, config.session.max_answer_messages)
-    menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
     crew = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations
@@ -128,7 +126,6 @@ def _assemble(
         Results(store, subagents),
         questions,
         composer,
-        menus,
         BusyPolicy(access, config.session),
         config.session,
         serving,
@@ -138,7 +135,7 @@ def _assemble(
     )
     subagents.wake = turns.lanes.wake
     desk = CommandContext(
-        store, config, models, turns, questions, composer, menus, serving, subagents.active
+        store, config, models, turns, questions, composer, serving, subagents.active
     )
     _give_work(turns, desk, model)
     router = Router(desk, access, Edits(desk).edited, Failures(store, composer))

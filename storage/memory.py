@@ -11,15 +11,15 @@ from typing import TypeVar
 
 from storage.errors import StoreError, StoreUnavailable
 from storage.memory_boxes import BoxTables, MemoryInbox, MemoryOutbox
+from storage.memory_buttons import MemoryButtons
 from storage.memory_delegations import MemoryDelegations
 from storage.memory_directory import DirectoryTables, MemoryDirectory
 from storage.memory_ledger import Booked, MemoryLedger
-from storage.memory_menus import MemoryMenus
 from storage.memory_questions import MemoryQuestions, QuestionTables
 from storage.memory_rows import Table, Undo, undo
 from storage.memory_search import MemorySearch, SearchTables
 from storage.memory_tree import MemoryTree, TreeTables
-from storage.records.buttons import MenuButton
+from storage.records.buttons import ButtonRow
 from storage.records.delegations import Delegation
 from storage.store import Transaction
 
@@ -30,7 +30,7 @@ class _Tables:
     def __init__(self, journal: list[Undo]) -> None:
         self.tree = TreeTables(journal)
         self.boxes = BoxTables(journal)
-        self.menus: Table[str, MenuButton] = Table(journal, "button")
+        self.buttons: Table[str, ButtonRow] = Table(journal, "button")
         self.questions = QuestionTables(journal)
         self.delegations: Table[int, Delegation] = Table(journal, "delegation")
         self.directory = DirectoryTables(journal)
@@ -44,7 +44,7 @@ class MemoryTransaction:
         self.tree = MemoryTree(tables.tree, now)
         self.inbox = MemoryInbox(tables.boxes, tables.tree, tables.directory, now)
         self.outbox = MemoryOutbox(tables.boxes, tables.tree, now)
-        self.menus = MemoryMenus(tables.menus, tables.boxes)
+        self.buttons = MemoryButtons(tables.buttons, tables.boxes)
         self.questions = MemoryQuestions(tables.questions, tables.tree, tables.boxes, now)
         self.delegations = MemoryDelegations(tables.delegations, tables.tree, now)
         self.directory = MemoryDirectory(tables.directory, tables.tree, now)

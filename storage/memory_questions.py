@@ -2,14 +2,11 @@
 
 from dataclasses import replace
 
-from storage.errors import StoreError
 from storage.json_text import copied
 from storage.memory_boxes import BoxTables
 from storage.memory_rows import Table, Undo
 from storage.memory_tree import TreeTables
 from storage.records.questions import (
-    ButtonRow,
-    Choice,
     Question,
     QuestionDraft,
     QuestionPost,
@@ -21,7 +18,6 @@ class QuestionTables:
     def __init__(self, journal: list[Undo]) -> None:
         self.questions: Table[int, Question] = Table(journal, "question")
         self.posts: Table[int, QuestionPost] = Table(journal, "question post")
-        self.buttons: Table[str, ButtonRow] = Table(journal, "button")
 
 
 class MemoryQuestions:
@@ -106,16 +102,6 @@ class MemoryQuestions:
 
     def posts(self, question: int) -> list[QuestionPost]:
         return [post for post in self._tables.posts.values() if post.question == question]
-
-    def add_button(self, token: str, post: QuestionPost, choice: Choice) -> None:
-        self._tables.posts.expect(post.id)
-        if token in self._tables.buttons:
-            raise StoreError("a button with that token is there already")
-        row = ButtonRow(token, post.question, choice.key, post.id, post.address)
-        self._tables.buttons[token] = row
-
-    def button(self, token: str) -> ButtonRow | None:
-        return self._tables.buttons.get(token)
 
 
 def _copy(question: Question) -> Question:

@@ -9,7 +9,7 @@ from adapters.events import Message
 from agent.delegation.supervision import Activity
 from agent.models.registry import Models
 from gateway.config import Config
-from gateway.outbound.buttons import MenuItem, Menus, distinct
+from gateway.outbound.buttons import MenuItem, distinct, send_menu
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.turns.runner import Turns
@@ -67,7 +67,6 @@ class CommandContext:
     turns: Turns
     questions: Questions
     composer: Composer
-    menus: Menus
     adapters: Mapping[str, Adapter]
     """Those that have started, by platform."""
     active: Mapping[int, Activity]
@@ -108,7 +107,7 @@ class CommandContext:
             )
             if rest is not None and len(parcels) > 1:
                 parcels, items = parcels[:1], [*items, rest]
-        self.menus.send(tx, parcels, items, private=asked.message.private, by=by)
+        send_menu(tx, parcels, items, private=asked.message.private, by=by)
 
     def _keep_answer(self, tx: Transaction, pressed: Pressed) -> bool:
         """Whether a button hangs on an answer of the agent; its buttons go, they are used up."""

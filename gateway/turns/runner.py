@@ -24,7 +24,7 @@ from agent.runtime.side_branch import on_its_branch
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
 from gateway.config import SessionConfig
-from gateway.outbound.buttons import Menus
+from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.status.agents_panel import Live
@@ -66,7 +66,6 @@ class Turns:
     results: Results
     questions: Questions
     composer: Composer
-    menus: Menus
     joining: BusyPolicy
     config: SessionConfig
     adapters: Mapping[str, Adapter]
@@ -315,7 +314,7 @@ class Turns:
             shown = [replace(parcel, entry=entry.id) for parcel in parcels]
             if last and shown:
                 items = self.answer_items(tx, turn, entry)
-                self.menus.send(tx, shown, items, private=turn.private)
+                send_menu(tx, shown, items, private=turn.private)
             else:
                 for parcel in shown:
                     tx.outbox.enqueue(parcel)

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID
 
-HEAD = "0003"
+HEAD = "0010_buttons"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -164,19 +164,6 @@ files = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-menu_buttons = Table(
-    "menu_buttons",
-    metadata,
-    Column("token", String, primary_key=True),
-    Column("address", String, nullable=False),
-    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
-    Column("label", Text, nullable=False),
-    Column("command", Text, nullable=False),
-    Column("by_whom", String, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("used", Text, nullable=False),
-)
-
 message_links = Table(
     "message_links",
     metadata,
@@ -219,10 +206,21 @@ buttons = Table(
     "buttons",
     metadata,
     Column("token", String, primary_key=True),
-    Column("question", ID, ForeignKey("questions.id"), nullable=False),
-    Column("choice", String, nullable=False),
-    Column("post", ID, ForeignKey("question_posts.id"), nullable=False),
     Column("address", String, nullable=False),
+    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
+    Column("label", Text, nullable=False),
+    # What a press does, and with what: see records/buttons.py.
+    Column("action", String, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("by_whom", String, nullable=False),
+    Column("expires", Double),
+    Column("used", Text, nullable=False),
+)
+Index(
+    "ix_buttons_temporary",
+    buttons.c.outbox,
+    sqlite_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
+    postgresql_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
 )
 
 delegations = Table(

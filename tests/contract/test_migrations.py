@@ -12,8 +12,11 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
+from storage.errors import NotFound
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
 from storage.sql.dialect import parse_url, writer_engine
 from storage.sql.store import SqlStore
+from storage.store import Transaction
 from tests.contract.stores import url_of
 from tests.support.gateway_process import ROOT
 
@@ -32,17 +35,21 @@ ENTRIES = [
 ]
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """A database as the first version left it."""
-    file = tmp_path / "old.db"
+def migrate(file: Path, revision: str) -> None:
     config = Config()
     config.set_main_option("script_location", "storage.sql:migrations")
     engine = writer_engine(parse_url(url_of(file)))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        command.upgrade(config, revision)
     engine.dispose()
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A database as the first version left it."""
+    file = tmp_path / "old.db"
+    migrate(file, "0001")
     with sqlite3.connect(file) as raw:
         for id_, parent_entry in ((1, None), (2, 2)):
             parent = 1 if parent_entry else None
@@ -76,6 +83,87 @@ async def test_entries_stay_append_only(old: Path) -> None:
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             connection.execute(statement)
     connection.close()
+
+
+PAYLOAD = {"body": {"text": "x"}, "buttons": [], "nonce": "", "reply_to": "", "handle": ""}
+CHOICES = json.dumps([{"key": "retry", "label": "Try again 🌳", "style": "primary"}])
+
+
+@pytest.fixture
+def asked(old: Path) -> Path:
+    """The same as the version before the one button table left it: an open question (1), what
+    /agents asked and still shows (2) and asked before (3), and a menu with one of two used up."""
+    migrate(old, "0003")
+    with sqlite3.connect(old) as raw:
+        for outbox in (1, 2, 3, 4, 5):
+            row = (
+                outbox,
+                "telegram:1",
+                "post",
+                json.dumps(PAYLOAD),
+                None,
+                None,
+                "sent",
+                "m",
+                "",
+                0,
+            )
+            raw.execute(f"INSERT INTO outbox VALUES ({','.join('?' * 10)})", row)
+        for question, kind, state, subject, key in (
+            (1, "escalation", "open", {"delegation": 7}, "retry"),
+            (2, "control", "open", {"by": "telegram:7"}, "stop:3"),
+            (3, "control", "withdrawn", {"by": "telegram:7"}, "pause:3"),
+        ):
+            values = (kind, "**What?**", CHOICES, 1, "telegram:1", json.dumps(subject), 9.0, 0.0)
+            raw.execute(
+                "INSERT INTO questions VALUES (?,?,?,?,?,?,?,?,?,?,0,NULL,'','',NULL)",
+                (question, *values, state),
+            )
+            raw.execute("INSERT INTO question_posts VALUES (?,?,'telegram:1',?)", (question,) * 3)
+            raw.execute(
+                "INSERT INTO buttons VALUES (?,?,?,?,'telegram:1')",
+                (f"token {question}", question, key, question),
+            )
+        for token, outbox, used in (("fresh", 4, ""), ("used", 5, "Ada: Go on")):
+            menu = (
+                token,
+                "telegram:1",
+                outbox,
+                "Go on",
+                "goto #7",
+                "telegram:9",
+                '{"leaf":7}',
+                used,
+            )
+            raw.execute("INSERT INTO menu_buttons VALUES (?,?,?,?,?,?,?,?)", menu)
+    raw.close()
+    return old
+
+
+async def test_buttons_from_before_there_was_one_table_do_what_they_did(asked: Path) -> None:
+    store = await SqlStore.open(url_of(asked))
+
+    def buttons(t: Transaction) -> list[ButtonRow | None]:
+        tokens = ("token 1", "token 2", "token 3", "fresh", "used")
+        return [t.buttons.get(token) for token in tokens]
+
+    here, goto = "telegram:1", RunCommand("goto #7", {"leaf": 7})
+    stop, pause = ActOnChild("stop", 3, session=1), ActOnChild("pause", 3, session=1)
+    assert await store.read(buttons) == [
+        ButtonRow("token 1", here, 1, "Try again 🌳", Decide(1, "retry")),
+        ButtonRow("token 2", here, 2, "Stop #3", stop, "telegram:7", 9.0),
+        ButtonRow("token 3", here, 3, "Pause #3", pause, "telegram:7", 9.0, "withdrawn"),
+        ButtonRow("fresh", here, 4, "Go on", goto, "telegram:9"),
+        ButtonRow("used", here, 5, "Go on", goto, "telegram:9", used="Ada: Go on"),
+    ]
+    open_ = await store.read(lambda t: t.questions.open())
+    assert [(one.id, one.kind) for one in open_] == [(1, "escalation")]
+    assert [post.outbox for post in await store.read(lambda t: t.questions.posts(1))] == [1]
+    with pytest.raises(NotFound):
+        await store.read(lambda t: t.questions.get(2))
+    panel = await store.read(lambda t: t.outbox.get(2))
+    assert panel.payload == {**PAYLOAD, "text": "**What?**"}
+    await store.close()
 
 
 DIES = """

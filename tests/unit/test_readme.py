@@ -22,9 +22,8 @@ from gateway.cli.parser import parser
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
 from gateway.config import Config, load
+from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
 from gateway.inbound.router import STRANGER
-from gateway.outbound import buttons
-from gateway.questions.service import DENIED, UNKNOWN
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -257,7 +256,7 @@ def test_what_the_readme_quotes_is_what_the_program_says() -> None:
     shown = " ".join(README.split())
     assert f"bough> {hello.replace('**', '')} you>" in shown
     assert STRANGER.format(identity="telegram:1001").replace("`", "") in README
-    for sentence in (DENIED, UNKNOWN, buttons.DENIED, buttons.UNKNOWN, NOT_YOURS):
+    for sentence in (DENIED, UNDECIDED, UNKNOWN, NOT_YOURS):
         assert f"`{re.split('[.:]', sentence)[0]}`" in README
 
 
