@@ -146,7 +146,6 @@ class Presses:
                 tx.inbox.finish([row.id])
                 tx.directory.audit("control", press.user.identity, {"choice": choice_of(action)})
             case RunCommand():
-                # Another menu may stand in the message's place by now: its buttons stay.
                 name, label = escape(press.user.name), escape(checked.label)
                 tx.buttons.use(checked.outbox, f"{name}: {label}")
             case _:

@@ -37,9 +37,8 @@ class Questions:
 
     def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
         """Store a question and post it: where it was asked, and where the policy's levels say."""
-        expires = tx.now + self.policy.timeout
         if draft.expires is None:
-            draft = replace(draft, expires=expires)
+            draft = replace(draft, expires=tx.now + self.policy.timeout)
         question = tx.questions.create(draft)
         self.post(tx, question, question.address)
         if kind_of(question).climbs:
