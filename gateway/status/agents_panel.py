@@ -29,6 +29,8 @@ EVERY = 2.0
 """Seconds between edits, at the least. Platforms throttle them."""
 LONGEST = 1800.0
 """Seconds from /agents until its message is left as it is."""
+POSTED_WITHIN = 10.0
+"""Seconds from /agents in which its message is still to come: the store may be slow."""
 LEFT = "_This is not kept up to date any more; /agents shows what runs now._"
 
 
@@ -131,7 +133,8 @@ class Live:
         """Show how it stands, where that differs from what is shown; whether that was all."""
         look = await self.store.read(partial(_look, followed=followed))
         if not look.panels:
-            return True
+            clock = asyncio.get_running_loop().time
+            return clock() >= followed.end - LONGEST + POSTED_WITHIN
         *former, newest = look.panels
         if newest.row.message_id is None:
             return False  # still to be sent

@@ -75,6 +75,16 @@ async def test_its_message_follows_the_children_to_their_end(store: Store) -> No
         assert await store.read(lambda tx: tx.buttons.temporary()) == []
 
 
+async def test_it_is_followed_even_where_its_posting_takes_longer_than_a_look(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents_panel, "EVERY", 0.0)
+    async with gateway(SLOW, store=store) as g:
+        shown = await begun(g)
+        await g.chat.press(shown, "Pause #1")
+        await until(g, shown, "paused", "Resume #1", "Stop #1")
+
+
 async def test_its_buttons_act_again_and_again(store: Store) -> None:
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
