@@ -33,7 +33,6 @@ from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
-from gateway.outbound.buttons import Menus
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
@@ -116,7 +115,6 @@ def _assemble(
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
     composer = Composer(by_platform, config.session.max_answer_messages)
-    menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
     policy = BusyPolicy(access, config.session)
     failures = Failures(store, composer)
@@ -129,10 +127,10 @@ def _assemble(
     subagents = _subagents(config, store, models, model, judge_model, questions, factory)
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
-    desk = CommandContext(store, config, models, control, questions, menus, connections, panel)
+    desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
     compacting = Compacting(model, config.session)
     answer = AgentAnswer(
-        store, model, partial(factory.parent, subagents), compacting, menus, policy, answer_items
+        store, model, partial(factory.parent, subagents), compacting, composer, policy, answer_items
     )
     runner = TurnRunner(
         store,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from storage.records.buttons import MenuButton
+from storage.records.buttons import ButtonRow
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
 from storage.records.inbox_outbox import (
@@ -23,8 +23,6 @@ from storage.records.inbox_outbox import (
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.records.questions import (
-    ButtonRow,
-    Choice,
     Question,
     QuestionDraft,
     QuestionPost,
@@ -122,20 +120,18 @@ class Questions(Protocol):
 
     def posts(self, question: int) -> list[QuestionPost]: ...
 
-    def add_button(self, token: str, post: QuestionPost, choice: Choice) -> None: ...
 
-    def button(self, token: str) -> ButtonRow | None: ...
+class Buttons(Protocol):
+    def put(self, button: ButtonRow) -> None: ...
 
-
-class Menus(Protocol):
-    """Buttons whose press is a command."""
-
-    def put(self, button: MenuButton) -> None: ...
-
-    def get(self, token: str) -> MenuButton | None: ...
+    def get(self, token: str) -> ButtonRow | None: ...
 
     def use(self, outbox: int, used: str) -> bool:
         """Compare-and-set: all buttons of a message are used up; False where they were before."""
+        ...
+
+    def temporary(self) -> list[ButtonRow]:
+        """Those that expire and are not used up, by their messages, oldest first."""
         ...
 
 
@@ -279,7 +275,7 @@ class Transaction(Protocol):
     @property
     def outbox(self) -> Outbox: ...
     @property
-    def menus(self) -> Menus: ...
+    def buttons(self) -> Buttons: ...
     @property
     def questions(self) -> Questions: ...
     @property

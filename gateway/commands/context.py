@@ -9,7 +9,7 @@ from adapters.events import Message
 from agent.delegation.supervision import Activity
 from agent.models.registry import Models
 from gateway.config import Config
-from gateway.outbound.buttons import MenuItem, Menus, distinct
+from gateway.outbound.buttons import MenuItem, distinct, send_menu
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.status.agents_panel import Live
@@ -67,15 +67,11 @@ class CommandContext:
     models: Models
     turns: SessionControl
     questions: Questions
-    menus: Menus
+    composer: Composer
     adapters: Mapping[str, Adapter]
     """Those that have started, by platform."""
     panel: Live
     """Keeps the message of /agents up to date."""
-
-    @property
-    def composer(self) -> Composer:
-        return self.menus.composer
 
     @property
     def active(self) -> Mapping[int, Activity]:
@@ -117,7 +113,7 @@ class CommandContext:
             )
             if rest is not None and len(parcels) > 1:
                 parcels, items = parcels[:1], [*items, rest]
-        self.menus.send(tx, parcels, items, private=asked.message.private, by=by)
+        send_menu(tx, parcels, items, private=asked.message.private, by=by)
 
     def _keep_answer(self, tx: Transaction, pressed: Pressed) -> bool:
         """Whether a button hangs on an answer of the agent; its buttons go, they are used up."""

@@ -28,8 +28,8 @@ from gateway.commands.tree.navigation import NAVIGATION
 from gateway.commands.tree.retry import RETRYING
 from gateway.commands.tree.siblings import ALTERNATIVES
 from gateway.commands.tree.tree import TREE
-from gateway.questions.child_control import control_question
-from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family, panel_text, transcript
+from gateway.status.child_control import post_panel
+from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family, transcript
 from gateway.views.usage import conversation_usage, whole_usage
 from storage.errors import LeafMoved
 from storage.records.entries import LeafMove
@@ -83,19 +83,18 @@ async def _agents(desk: CommandContext, asked: CommandCall) -> Work:
 
     def work(tx: Transaction) -> None:
         forest = family(tx, session)
-        control = control_question(
-            panel_text(forest, desk.active, tx.now),
-            [row for row, _ in forest],
+        posted = post_panel(
+            tx,
+            desk.composer,
+            forest,
             desk.active,
-            by=asked.message.user.identity,
             session=session,
-            address=asked.message.conversation.address,
-            now=tx.now,
+            address=asked.address,
+            handle=asked.message.handle,
+            by=asked.who,
         )
-        if control is None:
+        if not posted:
             answer(desk, asked, agents_text(forest, desk.active, tx.now))(tx)
-        else:
-            desk.questions.ask(tx, control, asked.message.handle)
 
     desk.panel.follow(session, asked.address)
     return work

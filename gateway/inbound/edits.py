@@ -14,6 +14,7 @@ from adapters.events import Message
 from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
 from gateway.commands.tree.siblings import is_on_path, is_said, reask_item
+from gateway.outbound.buttons import send_menu
 from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
 from storage.records.entries import Entry, Json
@@ -90,7 +91,7 @@ class Edits:
         session, to, who = told.session, told.entry.parent, told.entry.author
         if (full := no_room_below(tx, session, to, self.desk.config.session)) is not None:
             parcels = self.desk.composer.post(row.address, full, reply_to=_id(row))
-            return self.desk.menus.send(tx, parcels, (), private=row.payload["private"])
+            return send_menu(tx, parcels, (), private=row.payload["private"])
         leaf = self.desk.turns.cut(tx, session)
         tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")
         tx.inbox.receive(_again(row, session))
@@ -104,7 +105,7 @@ class Edits:
         item = reask_item(ACCEPT, told.session, entry, row=row.id, to=entry.parent)
         parcels = self.desk.composer.post(row.address, text, reply_to=_id(row))
         by = message_draft(row).author
-        self.desk.menus.send(tx, parcels, [item], private=row.payload["private"], by=by)
+        send_menu(tx, parcels, [item], private=row.payload["private"], by=by)
 
 
 def _again(row: InboxRow, session: int) -> Arrival:

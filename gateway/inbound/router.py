@@ -1,7 +1,7 @@
 """Update → handler. An update is committed before its adapter hears that we have it.
 
-A press is decided in the transaction that commits it; a command is handled before the next update
-of its platform; a message is given to its session's lane.
+A press goes to `presses`; a command is handled before the next update of its platform; a message is
+given to its session's lane.
 """
 
 import asyncio
@@ -13,31 +13,25 @@ from typing import assert_never
 
 from pydantic import TypeAdapter
 
-from adapters.base import Acknowledge, AdapterError
 from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
-from gateway.commands.context import NOT_YOURS, CarryOut, CommandCall, CommandContext, Pressed, Work
-from gateway.commands.registry import COMMANDS, parse_command, perform
+from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
+from gateway.commands.registry import parse_command, perform
 from gateway.inbound.edits import first_sent
-from gateway.inbound.refusals import Refusals
-from gateway.outbound.buttons import place_of
-from gateway.questions.child_control import KIND as CONTROL
-from gateway.questions.child_control import act
+from gateway.inbound.press_check import PressCheck
+from gateway.inbound.presses import Presses
 from gateway.status.notices import Notices
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
-from storage.records.buttons import MenuButton
 from storage.records.entries import Json, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
-from storage.records.questions import Question
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
-_PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
 ONE_BY_ONE: Json = {"queue": "strangers"}
 """How strangers are answered, so that nobody known waits behind them."""
@@ -59,13 +53,12 @@ class Router:
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
-    _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
-    _refusals: Refusals = field(init=False)
+    _presses: Presses = field(init=False)
 
     def __post_init__(self) -> None:
-        desk = self.desk
-        self._refusals = Refusals(
-            desk.store, desk.menus, desk.questions, self.access, self.strangers, self._busy
+        check = PressCheck(self.access, self.desk.questions, self.desk.turns)
+        self._presses = Presses(
+            self.desk, self.access, self.strangers, check, self._command, self.notices
         )
 
     async def receive(self, update: Update) -> None:
@@ -90,12 +83,12 @@ class Router:
             return self.strangers.ignored("updates that cannot be taken in", who)
         await self.failures.update(update, error, tell=known)
         if known and isinstance(update, Press):
-            self._acknowledge(update, NOT_DONE)
+            self._presses.acknowledge(update, NOT_DONE)
 
     async def _receive(self, update: Update) -> None:
         match update:
             case Press():
-                await self._press(update)
+                await self._presses.receive(update)
             case Message(kind="edit"):
                 await self._edit(update)
             case Message():
@@ -137,6 +130,7 @@ class Router:
                 self.desk.turns.scheduler.wake(row.session)
             else:
                 await self._take_up(row)
+        await self._presses.sweep()
 
     async def _take_up(self, row: InboxRow) -> None:
         try:
@@ -152,23 +146,15 @@ class Router:
     async def _again(self, row: InboxRow) -> None:
         """ValueError (pydantic's too) where it cannot be read."""
         if row.kind == "press":
-            await self._press_again(_PRESS.validate_python(row.payload), row)
+            await self._presses.again(row)
         elif row.kind == "edit":
             await self._change(_MESSAGE.validate_python(row.payload), row)
         else:
             await self._command(_MESSAGE.validate_python(row.payload), row)
 
-    async def _press_again(self, press: Press, row: InboxRow) -> None:
-        button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
-        if button is None:
-            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
-        else:
-            await self._menu(press, row, button)
-
     async def close(self) -> None:
         """Let acknowledgements end."""
-        if self._acknowledging:
-            await asyncio.wait(self._acknowledging, timeout=2)
+        await self._presses.close()
         try:
             await self.note_ignored(now=True)
         except StoreError:
@@ -184,80 +170,6 @@ class Router:
 
         if rows:
             await self.desk.store.run(work)
-
-    async def _press(self, press: Press) -> None:
-        told = await self._refusals.refuse(press)
-        if told is None:
-            return await self._act_on(press)
-        self._acknowledge(press, told)
-
-    async def _act_on(self, press: Press) -> None:
-        def work(tx: Transaction) -> _Pressed | None:
-            row = tx.inbox.receive(_arrival(press))
-            if row is None:
-                return None
-            menu = tx.menus.get(press.token)
-            if menu is not None:
-                refused = self.desk.menus.press(tx, menu, press, busy=self._busy(tx, menu, press))
-                if refused is None:
-                    return _Pressed(row, menu=menu)
-                tx.inbox.finish([row.id])
-                return _Pressed(row, refused)
-            tx.inbox.finish([row.id])
-            told = self.desk.questions.press(tx, press)
-            button = tx.questions.button(press.token)
-            if button is None:
-                return _Pressed(row, told)
-            return _Pressed(row, told, tx.questions.get(button.question), button.choice)
-
-        pressed = await self.desk.store.run(work)
-        if pressed is None:
-            return
-        question = pressed.question
-        if question is not None and question.kind == CONTROL and not pressed.told:
-            act(pressed.choice, self.desk.active)
-        self._acknowledge(press, pressed.told)
-        if pressed.menu is not None:
-            await self._menu(press, pressed.row, pressed.menu)
-
-    def _busy(self, tx: Transaction, menu: MenuButton, press: Press) -> str:
-        """What the presser is told where the command would end somebody else's turn."""
-        command = COMMANDS.get(menu.command.split()[0])
-        session = menu.subject.get("session") or tx.directory.conversation(menu.address)
-        if command is None or not command.moves or session is None:
-            return ""
-        private = bool(menu.subject.get("private"))
-        free = self.desk.turns.may_cut(session, press.user.identity, private=private)
-        return "" if free else NOT_YOURS
-
-    async def _menu(self, press: Press, row: InboxRow, button: MenuButton) -> None:
-        """Run the command of a menu's button as if the presser had typed it."""
-        message = Message(
-            key=press.key,
-            conversation=place_of(button.address, press),
-            user=press.user,
-            text=f"/{button.command}",
-            message_id=press.message_id,
-            private=bool(button.subject.get("private")),
-        )
-        pressed = Pressed(button.outbox, press.message_id)
-        await self._command(message, row, pressed, button.subject)
-
-    def _acknowledge(self, press: Press, text: str) -> None:
-        who = press.user.identity
-        may_be_left_out = not (text or self.access.may_command(who))
-        if may_be_left_out and not self.strangers.acknowledgements.admits(who):
-            return
-        task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
-        self._acknowledging.add(task)
-        task.add_done_callback(self._acknowledging.discard)
-
-    async def _send_acknowledgement(self, press: Press, text: str) -> None:
-        platform = press.conversation.platform
-        try:
-            await self.notices.send(platform, Acknowledge(press.handle, text))
-        except AdapterError as error:
-            log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
 
     async def _message(self, message: Message) -> None:
         command = parse_command(message.text) is not None
@@ -371,20 +283,7 @@ class Router:
             tx.outbox.enqueue(parcel)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pressed:
-    """What came of a press when it was committed."""
-
-    row: InboxRow
-    told: str = ""
-    question: Question | None = None
-    choice: str = ""
-    """The question's choice that the button stands for."""
-    menu: MenuButton | None = None
-    """The button whose command is to be run."""
-
-
-def _arrival(update: Message | Press) -> Arrival:
+def _arrival(update: Message) -> Arrival:
     payload: Json = asdict(update)
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None

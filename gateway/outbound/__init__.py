@@ -1,6 +1,6 @@
 """Outbox to platform: what is said is committed before it is sent.
 
 `composer` cuts Markdown into messages, `delivery` sends them and survives refusals and crashes,
-`connections` are the platforms that can be sent to, `buttons` are menus: buttons that are commands.
-Knows adapters and the store, no command and no turn.
+`connections` are the platforms that can be sent to, `buttons` gives messages their buttons and puts
+on record what they do. Knows adapters and the store, no command and no turn.
 """

@@ -1,22 +1,21 @@
-"""Messages with buttons that are commands: lists to choose from, pages, ways back.
+"""Buttons on messages: their places, their tokens, and menus.
 
-A press runs the command as if the presser had typed it, and what it answers takes the message's
-place. All buttons of a message are used up by the first press.
+The buttons of a menu are commands: lists to choose from, pages, ways back. A press runs the command
+as if the presser had typed it, and what it answers takes the message's place. All buttons of a
+message are used up by the first press.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from adapters.base import Button
 from adapters.events import Conversation, Press
-from agent.text.markdown import escape
-from gateway.access.roles import Access
 from gateway.outbound.choices import told
 from gateway.outbound.composer import Composer
-from storage.records.buttons import MenuButton
+from storage.records.buttons import Action, ButtonRow, RunCommand
 from storage.records.entries import Json
-from storage.records.inbox_outbox import OutboxDraft
+from storage.records.inbox_outbox import OutboxDraft, OutboxRow
 from storage.store import Transaction
 
 
@@ -36,10 +35,6 @@ def place_of(address: str, press: Press) -> Conversation:
     here = press.conversation
     is_in_it = here.address == address.partition("/")[0]
     return Conversation.parse(address) if is_in_it else here
-
-
-UNKNOWN = "This button is not valid any more."
-DENIED = "This button is not yours to press."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,59 +65,41 @@ def distinct(
     return told(text, offer.listing), shown
 
 
-@dataclass(frozen=True, slots=True)
-class Menus:
-    composer: Composer
-    access: Access
+def new_button(label: str, style: str = "plain", *, beside: bool = False) -> Button:
+    """With a random token, which means nothing but what is put on record for it."""
+    return Button(label, secrets.token_urlsafe(18), style, beside)
 
-    def send(
-        self,
-        tx: Transaction,
-        parcels: Sequence[OutboxDraft],
-        items: Sequence[MenuItem],
-        *,
-        private: bool,
-        by: str = "",
-    ) -> None:
-        """Enqueue parcels, with the items as buttons on the last one. `by`: who alone may press;
-        `private`: whether the conversation is."""
-        tokens = [secrets.token_urlsafe(18) for _ in items]
-        for parcel in parcels[:-1]:
-            tx.outbox.enqueue(parcel)
-        last = parcels[-1]
-        if items:
-            buttons = [
-                asdict(Button(item.label, token, item.style, item.beside))
-                for item, token in zip(items, tokens, strict=True)
-            ]
-            last = replace(last, payload={**last.payload, "buttons": buttons})
-        row = tx.outbox.enqueue(last)
-        message = last.edits if last.edits is not None else row.id
-        for item, token in zip(items, tokens, strict=True):
-            subject = {**item.subject, "private": private}
-            tx.menus.put(
-                MenuButton(token, last.address, message, item.label, item.command, by, subject)
-            )
 
-    def press(
-        self, tx: Transaction, button: MenuButton, press: Press, *, busy: str = ""
-    ) -> str | None:
-        """Use a message's buttons up; what the presser is told where the command is not to be
-        run, else None. `busy`: why it cannot be run now, so that the buttons stay."""
-        who = press.user.identity
-        if not same_place(button.address, press):
-            tx.directory.audit("forged press", who, {"token": press.token[:80]})
-            return UNKNOWN
-        if not self.access.may_command(who):
-            return DENIED
-        if button.by not in ("", who) and not self.access.is_owner(who):
-            return DENIED
-        if tx.outbox.get(button.outbox).message_id is None and press.message_id:
-            tx.outbox.sent(button.outbox, press.message_id)  # a crash kept it from being recorded
-        if busy and not button.used:
-            return busy
-        # Another menu may stand in the message's place by now: its buttons are still to be used.
-        used = f"{escape(press.user.name)}: {escape(button.label)}"
-        if button.used or not tx.menus.use(button.outbox, used):
-            return f"Already done. {button.used}"
-        return None
+def put_buttons(
+    tx: Transaction,
+    outbox: OutboxRow,
+    buttons: Iterable[tuple[Button, Action]],
+    *,
+    by: str = "",
+    expires: float | None = None,
+) -> None:
+    """Put on record what the buttons of a message do. `outbox`: the row that posted or edits it."""
+    message = outbox.edits if outbox.edits is not None else outbox.id
+    for button, action in buttons:
+        row = ButtonRow(button.token, outbox.address, message, button.label, action, by, expires)
+        tx.buttons.put(row)
+
+
+def send_menu(
+    tx: Transaction,
+    parcels: Sequence[OutboxDraft],
+    items: Sequence[MenuItem],
+    *,
+    private: bool,
+    by: str = "",
+) -> None:
+    """Enqueue parcels, with the items as buttons on the last one. `by`: who alone may press;
+    `private`: whether the conversation is."""
+    *before, last = parcels
+    for parcel in before:
+        tx.outbox.enqueue(parcel)
+    buttons = [new_button(item.label, item.style, beside=item.beside) for item in items]
+    if buttons:
+        last = replace(last, payload={**last.payload, "buttons": [asdict(one) for one in buttons]})
+    actions = [RunCommand(item.command, {**item.subject, "private": private}) for item in items]
+    put_buttons(tx, tx.outbox.enqueue(last), zip(buttons, actions, strict=True), by=by)

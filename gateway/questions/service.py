@@ -5,29 +5,23 @@ silence, by a restart, or by another question's button.
 """
 
 import logging
-import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
-from adapters.base import Button
 from adapters.events import Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
-from gateway.outbound.buttons import same_place
+from gateway.outbound.buttons import new_button, put_buttons
 from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
-from gateway.questions.child_control import KIND as CONTROL
-from gateway.questions.child_control import OVER
+from gateway.questions.kinds import kind_of
+from storage.records.buttons import ButtonRow, Decide
 from storage.records.inbox_outbox import Arrival, OutboxState
-from storage.records.questions import Question, QuestionDraft, QuestionPost, QuestionState
+from storage.records.questions import Question, QuestionDraft, QuestionState
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
-ESCALATION = "escalation"
-"""The kind whose answer lets a turn go on."""
-UNKNOWN = "This button is not valid any more. /questions lists what is open."
-DENIED = "You may not decide this. It stays open for those who may."
 MARKS = {
     QuestionState.DECIDED: "✅",
     QuestionState.EXPIRED: "⌛",
@@ -41,71 +35,49 @@ class Questions:
     access: Access
     policy: EscalationConfig
 
-    def ask(self, tx: Transaction, draft: QuestionDraft, handle: str = "") -> Question:
+    def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
         """Store a question and post it: where it was asked, and where the policy's levels say."""
-        expires = tx.now + self.policy.timeout
-        question = tx.questions.create(
-            QuestionDraft(
-                kind=draft.kind,
-                text=draft.text,
-                choices=draft.choices,
-                session=draft.session,
-                address=draft.address,
-                subject=draft.subject,
-                expires=draft.expires if draft.expires is not None else expires,
-            )
-        )
-        self.post(tx, question, question.address, handle)
-        if question.kind == ESCALATION:
+        if draft.expires is None:
+            draft = replace(draft, expires=tx.now + self.policy.timeout)
+        question = tx.questions.create(draft)
+        self.post(tx, question, question.address)
+        if kind_of(question).climbs:
             self._reach_levels(tx, question)
         return question
 
-    def post(self, tx: Transaction, question: Question, address: str, handle: str = "") -> None:
+    def post(self, tx: Transaction, question: Question, address: str) -> None:
         """One more copy of an open question, with buttons of its own."""
         offer = self._offer(address, question)
         buttons = [
-            Button(label, secrets.token_urlsafe(18), choice.style)
+            new_button(label, choice.style)
             for label, choice in zip(offer.labels, question.choices, strict=True)
         ]
         before, text = self._told(address, question, offer)
-        parcels = self.composer.post(address, before, handle=handle) if before else []
-        handle = "" if before else handle
-        parcels += self.composer.post(address, text, buttons=buttons, handle=handle)
+        parcels = self.composer.post(address, before) if before else []
+        parcels += self.composer.post(address, text, buttons=buttons)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
-        post = tx.questions.add_post(question.id, address, rows[-1].id)
-        for button, choice in zip(buttons, question.choices, strict=True):
-            tx.questions.add_button(button.token, post, choice)
+        tx.questions.add_post(question.id, address, rows[-1].id)
+        decisions = [Decide(question.id, choice.key) for choice in question.choices]
+        put_buttons(tx, rows[-1], zip(buttons, decisions, strict=True))
 
-    def press(self, tx: Transaction, press: Press) -> str:
-        """Decide by a press; what the presser, and only the presser, is told ("" for nothing)."""
-        button = tx.questions.button(press.token)
-        if button is None or not same_place(button.address, press):
-            tx.directory.audit("forged press", press.user.identity, {"token": press.token[:80]})
-            return UNKNOWN
-        question = tx.questions.get(button.question)
-        post = next(p for p in tx.questions.posts(question.id) if p.id == button.post)
-        self._adopt(tx, post, press)
-        if not self.access.may_decide(press.user.identity, question):
-            details = {"question": question.id, "choice": button.choice}
-            tx.directory.audit("denied press", press.user.identity, details)
-            return DENIED
-        if question.kind == CONTROL:
-            return _control(tx, question, button.choice, press)
+    def decide(self, tx: Transaction, button: ButtonRow, action: Decide, press: Press) -> str:
+        """Decide by a press that was checked; what the presser, and only the presser, is told: ""
+        where it was this press that decided."""
+        question = tx.questions.get(action.question)
         if question.expires is not None and question.expires <= tx.now:
             self._expire(tx, question)
         closed = tx.questions.close(
             question.id,
             QuestionState.DECIDED,
-            choice=button.choice,
+            choice=action.choice,
             by=press.user.identity,
             name=press.user.name,
         )
         if closed:
-            details = {"question": question.id, "choice": button.choice}
-            tx.directory.audit("decision", press.user.identity, details)
+            tx.directory.audit("decision", press.user.identity, asdict(action))
             self._after(tx, question.id)
         decided = tx.questions.get(question.id)
-        self._edit_stray(tx, decided, post, press)
+        self.edit_stray(tx, decided, button, press)
         return "" if closed else outcome(decided)
 
     def withdraw(self, tx: Transaction, question: int) -> None:
@@ -116,7 +88,7 @@ class Questions:
     def withdraw_all(self, tx: Transaction, session: int) -> None:
         """Withdraw what a session's delegations ask."""
         for question in tx.questions.open(session):
-            if question.kind == ESCALATION:
+            if kind_of(question).withdrawn:
                 self.withdraw(tx, question.id)
 
     def due(self, tx: Transaction, now: float) -> list[int]:
@@ -136,13 +108,13 @@ class Questions:
         if asked.expires is not None and asked.expires <= tx.now:
             self._expire(tx, asked)
             return asked.session
-        if asked.kind == ESCALATION:
+        if kind_of(asked).climbs:
             self._reach_levels(tx, asked)
         return None
 
     def _times(self, question: Question) -> list[float]:
         times = [question.expires] if question.expires is not None else []
-        if question.kind == ESCALATION and question.level < len(self.policy.levels):
+        if kind_of(question).climbs and question.level < len(self.policy.levels):
             times.append(question.created + self.policy.levels[question.level].after)
         return times
 
@@ -153,7 +125,7 @@ class Questions:
         return [
             question
             for question in tx.questions.open()
-            if question.kind == ESCALATION
+            if kind_of(question).listed
             if question.address == address
             or any(post.address == address for post in tx.questions.posts(question.id))
             or (private and self.access.may_decide(identity, question))
@@ -164,7 +136,7 @@ class Questions:
         is still to be sent."""
         count = 0
         for question in tx.questions.open():
-            if question.kind != ESCALATION:
+            if not kind_of(question).listed:
                 continue
             posts = [
                 p for p in tx.questions.posts(question.id) if p.address.startswith(f"{platform}:")
@@ -203,16 +175,9 @@ class Questions:
     def _after(self, tx: Transaction, question: int) -> None:
         """A question was closed: let its turn go on, and show it on every copy."""
         closed = tx.questions.get(question)
-        if closed.kind == ESCALATION:
-            tx.inbox.receive(
-                Arrival(
-                    key=f"resume:{question}",
-                    kind="resume",
-                    address=closed.address,
-                    payload={"question": question},
-                    session=closed.session,
-                )
-            )
+        if resumes := kind_of(closed).resumes:
+            key, payload = f"{resumes}:{question}", {"question": question}
+            tx.inbox.receive(Arrival(key, resumes, closed.address, payload, closed.session))
         self._edit_copies(tx, closed)
 
     def _edit_copies(self, tx: Transaction, question: Question) -> None:
@@ -223,14 +188,14 @@ class Questions:
             for parcel in parcels:
                 tx.outbox.enqueue(parcel)
 
-    def _edit_stray(
-        self, tx: Transaction, question: Question, post: QuestionPost, press: Press
+    def edit_stray(
+        self, tx: Transaction, question: Question, button: ButtonRow, press: Press
     ) -> None:
         """A copy that was sent twice (a crash before its sending was recorded) has a message that
         only the press names."""
-        if press.message_id not in ("", tx.outbox.get(post.outbox).message_id):
-            here, (_, text) = press.message_id, self._told(post.address, question)
-            edit, *_ = self.composer.amend(post.address, text, _end(question), message_id=here)
+        if press.message_id not in ("", tx.outbox.get(button.outbox).message_id):
+            here, (_, text) = press.message_id, self._told(button.address, question)
+            edit, *_ = self.composer.amend(button.address, text, _end(question), message_id=here)
             tx.outbox.enqueue(edit)
 
     def _told(
@@ -247,25 +212,8 @@ class Questions:
     def _offer(self, address: str, question: Question) -> Offer:
         return self.composer.offer(address, [choice.label for choice in question.choices])
 
-    def _adopt(self, tx: Transaction, post: QuestionPost, press: Press) -> None:
-        """A copy whose sending was not recorded (a crash in between) is recorded now."""
-        if press.message_id and tx.outbox.get(post.outbox).message_id is None:
-            tx.outbox.sent(post.outbox, press.message_id)
-
-
-def _control(tx: Transaction, question: Question, choice: str, press: Press) -> str:
-    """A button that acts at once, as often as it is pressed; it decides nothing."""
-    expired = question.expires is not None and question.expires <= tx.now
-    if expired or question.state is not QuestionState.OPEN:
-        return OVER
-    details = {"question": question.id, "choice": choice}
-    tx.directory.audit("control", press.user.identity, details)
-    return ""
-
 
 def _end(question: Question) -> str:
-    if question.kind == CONTROL:
-        return OVER
     return f"{MARKS[question.state]} {outcome(question)}"
 
 

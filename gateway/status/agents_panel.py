@@ -8,21 +8,21 @@ a message progress is silent there: it would say the same.
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from adapters.base import AdapterError, Button, Edit, Throttled, Unavailable
+from adapters.base import AdapterError, Body, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
 from agent.delegation.supervision import Activity
+from gateway.outbound.buttons import put_buttons
 from gateway.outbound.composer import Composer
-from gateway.questions.child_control import KIND, controls
+from gateway.status.child_control import control_button, controls
 from gateway.status.notices import Notices
 from gateway.views.delegations import Family, family, panel_text
 from storage.errors import StoreError
+from storage.records.buttons import ActOnChild, ButtonRow
 from storage.records.inbox_outbox import OutboxRow
-from storage.records.questions import Choice, Question, QuestionPost, QuestionState
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,8 @@ EVERY = 2.0
 """Seconds between edits, at the least. Platforms throttle them."""
 LONGEST = 1800.0
 """Seconds from /agents until its message is left as it is."""
+POSTED_WITHIN = 10.0
+"""Seconds from /agents in which its message is still to come: the store may be slow."""
 LEFT = "_This is not kept up to date any more; /agents shows what runs now._"
 
 
@@ -38,9 +40,9 @@ LEFT = "_This is not kept up to date any more; /agents shows what runs now._"
 class _Panel:
     """A message that /agents posted."""
 
-    question: Question
-    post: QuestionPost
     row: OutboxRow
+    known: Mapping[ActOnChild, ButtonRow]
+    """The buttons that it has, or had: one that comes back has the token that it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,8 @@ class _Followed:
     """On the event loop's clock."""
     asked: bool = True
     """/agents was given since the last look."""
-    shown: dict[int, tuple[str, tuple[Button, ...]]] = field(default_factory=dict)
-    """Text and buttons, by question."""
-    buttons: dict[tuple[int, str], Button] = field(default_factory=dict)
-    """By question and choice: a button that comes back has the token that it had."""
+    shown: dict[int, tuple[Body, tuple[Button, ...]]] = field(default_factory=dict)
+    """Body and buttons, by the message's outbox row."""
 
 
 @dataclass
@@ -136,12 +136,13 @@ class Live:
         """Show how it stands, where that differs from what is shown; whether that was all."""
         look = await self.store.read(partial(_look, followed=followed))
         if not look.panels:
-            return True
+            clock = asyncio.get_running_loop().time
+            return clock() >= followed.end - LONGEST + POSTED_WITHIN
         *former, newest = look.panels
         if newest.row.message_id is None:
             return False  # still to be sent
         text = panel_text(look.rows, self.active, look.now)
-        choices = controls([row for row, _ in look.rows], self.active)
+        choices = controls(followed.session, look.rows, self.active)
         for panel in former:
             await self._end(followed, panel, f"{text}\n\n{LEFT}")
         # One that was cut is still to be put on record as interrupted.
@@ -149,64 +150,61 @@ class Live:
         if last or not unfinished:
             await self._end(followed, newest, f"{text}\n\n{LEFT}" if unfinished else text)
             return True
-        buttons = await self._buttons(followed, newest, choices)
+        buttons = await self._buttons(newest, choices)
         await self._edit(followed, newest, text, buttons)
         return False
 
     async def _end(self, followed: _Followed, panel: _Panel, text: str) -> None:
         """The last edit of a message: its buttons go."""
         await self._edit(followed, panel, text, ())
-        number = panel.question.id
-        await self.store.run(lambda tx: tx.questions.close(number, QuestionState.WITHDRAWN))
+        await self.store.run(lambda tx: tx.buttons.use(panel.row.id, "over"))
 
     async def _edit(
         self, followed: _Followed, panel: _Panel, text: str, buttons: tuple[Button, ...]
     ) -> None:
-        number, message_id = panel.question.id, panel.row.message_id
-        first = (panel.question.text, _buttons_of(panel))
-        if message_id is None or (text, buttons) == followed.shown.get(number, first):
+        message_id = panel.row.message_id
+        if message_id is None:
             return
         conversation = Conversation.parse(followed.address)
         body = self.composer.last_body(followed.address, text)
+        if (body, buttons) == followed.shown.get(panel.row.id, _posted(panel)):
+            return
         edit = Edit(conversation, message_id, body, buttons, fleeting=True)
         await self.notices.send(conversation.platform, edit)
-        followed.shown[number] = (text, buttons)
+        followed.shown[panel.row.id] = (body, buttons)
 
     async def _buttons(
-        self, followed: _Followed, panel: _Panel, choices: Sequence[Choice]
+        self, panel: _Panel, choices: Sequence[tuple[ActOnChild, str]]
     ) -> tuple[Button, ...]:
         """The buttons of these choices; new ones are on record first, so that they act."""
-        number = panel.question.id
-        keys = (choice.key for choice in panel.question.choices)
-        known = dict(zip(keys, _buttons_of(panel), strict=True))
-        known |= {key: one for (asked, key), one in followed.buttons.items() if asked == number}
-        new = {
-            choice: Button(choice.label, secrets.token_urlsafe(18), choice.style)
-            for choice in choices
-            if choice.key not in known
-        }
+        buttons = {action: control_button(action, style) for action, style in choices}
+        known = {action: row.token for action, row in panel.known.items()}
+        new = [(button, action) for action, button in buttons.items() if action not in known]
+        first = next(iter(panel.known.values()))
 
         def record(tx: Transaction) -> None:
-            for choice, button in new.items():
-                tx.questions.add_button(button.token, panel.post, choice)
+            put_buttons(tx, panel.row, new, by=first.by, expires=first.expires)
 
         if new:
             await self.store.run(record)
-        for choice, button in new.items():
-            followed.buttons[number, choice.key] = known[choice.key] = button
-        return tuple(known[choice.key] for choice in choices)
+        return tuple(
+            replace(button, token=known.get(action, button.token))
+            for action, button in buttons.items()
+        )
 
 
 def _look(tx: Transaction, followed: _Followed) -> _Look:
-    panels = [
-        _Panel(question, post, tx.outbox.get(post.outbox))
-        for question in tx.questions.open(followed.session)
-        if question.kind == KIND and question.address == followed.address
-        for post in tx.questions.posts(question.id)
-    ]
+    known: dict[int, dict[ActOnChild, ButtonRow]] = {}
+    for row in tx.buttons.temporary():
+        action = row.action
+        if not isinstance(action, ActOnChild) or action.session != followed.session:
+            continue
+        if row.address == followed.address:
+            known.setdefault(row.outbox, {})[action] = row
+    panels = [_Panel(tx.outbox.get(message), buttons) for message, buttons in known.items()]
     return _Look(panels, family(tx, followed.session), tx.now)
 
 
-def _buttons_of(panel: _Panel) -> tuple[Button, ...]:
-    """As they were posted."""
-    return tuple(Button(**button) for button in panel.row.payload["buttons"])
+def _posted(panel: _Panel) -> tuple[Body, tuple[Button, ...]]:
+    payload = panel.row.payload
+    return payload["body"], tuple(Button(**button) for button in payload["buttons"])

@@ -11,7 +11,7 @@ from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
-from gateway.outbound.buttons import Menus
+from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import no_answer
@@ -30,14 +30,10 @@ class AgentAnswer:
     parent: Callable[[int, str | None], Agent]
     """Makes the parent agent for one turn of a session: with its own model, or one by its name."""
     compacting: Compacting
-    menus: Menus
+    composer: Composer
     policy: BusyPolicy
     items: AnswerItems
     """The buttons of an answer."""
-
-    @property
-    def composer(self) -> Composer:
-        return self.menus.composer
 
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
@@ -108,7 +104,7 @@ class AgentAnswer:
             shown = [replace(parcel, entry=entry.id) for parcel in parcels]
             if last and shown:
                 items = self.items(tx, turn, entry)
-                self.menus.send(tx, shown, items, private=turn.private)
+                send_menu(tx, shown, items, private=turn.private)
             else:
                 for parcel in shown:
                     tx.outbox.enqueue(parcel)

@@ -1,23 +1,57 @@
-"""Buttons that are commands: they stay valid until one of their message is pressed."""
+"""Buttons on messages: what a press does, and who may press. One shape for all of them."""
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from storage.records.entries import Json
 
 
 @dataclass(frozen=True, slots=True)
-class MenuButton:
+class Decide:
+    """Decide a question."""
+
+    question: int
+    choice: str
+    """A key of one of its choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """Run a command as if the presser had typed it."""
+
+    command: str
+    """As a person would type it, without the slash: "goto #12"."""
+    subject: Json = field(default_factory=dict)
+    """What the command needs beyond its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActOnChild:
+    """Stop, pause or resume a child that runs, as often as it is pressed."""
+
+    what: Literal["stop", "pause", "resume"]
+    delegation: int
+    session: int
+    """Whose delegations the message shows."""
+
+
+Action: TypeAlias = Decide | RunCommand | ActOnChild
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonRow:
     token: str
+    """Random, without a meaning of its own."""
     address: str
     """Where it was posted. A press from anywhere else is forged."""
     outbox: int
     """The outbox row whose message it hangs on."""
     label: str
-    command: str
-    """What a press does, as a person would type it, without the slash."""
+    action: Action
     by: str = ""
-    """Identity of who alone may press it; "" for everybody who may give commands."""
-    subject: Json = field(default_factory=dict)
-    """What the command needs beyond its words."""
+    """Identity of who alone may press it, beside the owners; "" for all who may do what it does."""
+    expires: float | None = None
+    """Unix seconds; None: never."""
     used: str = ""
-    """Who pressed a button of this message, and what; "" while it is valid."""
+    """Why it does nothing any more: who pressed a button of its message, and what. "" while it is
+    valid; a decision's button is valid as long as its question is open."""

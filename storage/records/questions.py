@@ -70,15 +70,3 @@ class QuestionPost:
     address: str
     outbox: int
     """The outbox row that carries it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ButtonRow:
-    """What a button's token stands for."""
-
-    token: str
-    question: int
-    choice: str
-    post: int
-    address: str
-    """Where the button was posted. A press from anywhere else is forged."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0004"
+HEAD = "0010_buttons"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -171,19 +171,6 @@ files = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-menu_buttons = Table(
-    "menu_buttons",
-    metadata,
-    Column("token", Words, primary_key=True),
-    Column("address", Words, nullable=False),
-    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
-    Column("label", Words, nullable=False),
-    Column("command", Words, nullable=False),
-    Column("by_whom", Words, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("used", Words, nullable=False),
-)
-
 message_links = Table(
     "message_links",
     metadata,
@@ -226,10 +213,21 @@ buttons = Table(
     "buttons",
     metadata,
     Column("token", Words, primary_key=True),
-    Column("question", ID, ForeignKey("questions.id"), nullable=False),
-    Column("choice", Words, nullable=False),
-    Column("post", ID, ForeignKey("question_posts.id"), nullable=False),
     Column("address", Words, nullable=False),
+    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
+    Column("label", Words, nullable=False),
+    # What a press does, and with what: see records/buttons.py.
+    Column("action", Words, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("by_whom", Words, nullable=False),
+    Column("expires", Double),
+    Column("used", Words, nullable=False),
+)
+Index(
+    "ix_buttons_temporary",
+    buttons.c.outbox,
+    sqlite_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
+    postgresql_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
 )
 
 delegations = Table(

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.errors import StoreError, StoreLost, StoreUnavailable
 from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
-from storage.sql.repositories.buttons import SqlMenus
+from storage.sql.repositories.buttons import SqlButtons
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
@@ -42,7 +42,7 @@ class SqlTransaction:
         self.tree = SqlTree(connection, now)
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
-        self.menus = SqlMenus(connection)
+        self.buttons = SqlButtons(connection)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from alembic.config import Config
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import IntegrityError
 
+from storage.errors import NotFound
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
 from storage.sql.dialect import database_of
 from storage.sql.store import SqlStore
+from storage.store import Transaction
 from tests.support.gateway_process import ROOT
 from tests.support.postgres import PostgresServer
 
@@ -33,6 +37,14 @@ ENTRIES = [
 ]
 
 
+def migrate(url: str, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", "storage.sql:migrations")
+    with database_of(url).migrating() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a database as the first version left it."""
@@ -41,21 +53,20 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     else:
         server: PostgresServer = request.getfixturevalue("postgres_server")
         url = server.create_bare()
-    config = Config()
-    config.set_main_option("script_location", "storage.sql:migrations")
+    migrate(url, "0001")
     with database_of(url).migrating() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
         _fill(connection)
     return url
 
 
-def _fill(connection: Connection) -> None:
-    def add(table: str, *values: object) -> None:
-        names = ", ".join(f":v{n}" for n in range(len(values)))
-        numbered = {f"v{n}": value for n, value in enumerate(values)}
-        connection.execute(text(f"INSERT INTO {table} VALUES ({names})"), numbered)
+def _add(connection: Connection, table: str, *values: object) -> None:
+    names = ", ".join(f":v{n}" for n in range(len(values)))
+    numbered = {f"v{n}": value for n, value in enumerate(values)}
+    connection.execute(text(f"INSERT INTO {table} VALUES ({names})"), numbered)
 
+
+def _fill(connection: Connection) -> None:
+    add = partial(_add, connection)
     for id_, parent_entry in ((1, None), (2, 2)):
         parent = 1 if parent_entry else None
         add("sessions", id_, "chat", None, 0, 9, "", parent, parent_entry, 0.0)
@@ -85,6 +96,62 @@ async def test_entries_stay_append_only(old: str) -> None:
             database_of(old).checking() as connection,
         ):
             connection.execute(text(statement))
+
+
+PAYLOAD = {"body": {"text": "x"}, "buttons": [], "nonce": "", "reply_to": "", "handle": ""}
+CHOICES = json.dumps([{"key": "retry", "label": "Try again 🌳", "style": "primary"}])
+
+
+@pytest.fixture
+def asked(old: str) -> str:
+    """The same as the version before the one button table left it: an open question (1), what
+    /agents asked and still shows (2) and asked before (3), and a menu with one of two used up."""
+    migrate(old, "0003")
+    with database_of(old).migrating() as connection:
+        add = partial(_add, connection)
+        for outbox in (1, 2, 3, 4, 5):
+            payload = json.dumps(PAYLOAD)
+            add("outbox", outbox, "telegram:1", "post", payload, None, None, "sent", "m", "", 0)
+        for question, kind, state, subject, key in (
+            (1, "escalation", "open", {"delegation": 7}, "retry"),
+            (2, "control", "open", {"by": "telegram:7"}, "stop:3"),
+            (3, "control", "withdrawn", {"by": "telegram:7"}, "pause:3"),
+        ):
+            values = (kind, "**What?**", CHOICES, 1, "telegram:1", json.dumps(subject), 9.0, 0.0)
+            add("questions", question, *values, state, 0, None, "", "", None)
+            add("question_posts", question, question, "telegram:1", question)
+            add("buttons", f"token {question}", question, key, question, "telegram:1")
+        for token, outbox, used in (("fresh", 4, ""), ("used", 5, "Ada: Go on")):
+            subject_ = '{"leaf":7}'
+            named = ("Go on", "goto #7", "telegram:9", subject_, used)
+            add("menu_buttons", token, "telegram:1", outbox, *named)
+    return old
+
+
+async def test_buttons_from_before_there_was_one_table_do_what_they_did(asked: str) -> None:
+    store = await SqlStore.open(asked)
+
+    def buttons(t: Transaction) -> list[ButtonRow | None]:
+        tokens = ("token 1", "token 2", "token 3", "fresh", "used")
+        return [t.buttons.get(token) for token in tokens]
+
+    here, goto = "telegram:1", RunCommand("goto #7", {"leaf": 7})
+    stop, pause = ActOnChild("stop", 3, session=1), ActOnChild("pause", 3, session=1)
+    assert await store.read(buttons) == [
+        ButtonRow("token 1", here, 1, "Try again 🌳", Decide(1, "retry")),
+        ButtonRow("token 2", here, 2, "Stop #3", stop, "telegram:7", 9.0),
+        ButtonRow("token 3", here, 3, "Pause #3", pause, "telegram:7", 9.0, "withdrawn"),
+        ButtonRow("fresh", here, 4, "Go on", goto, "telegram:9"),
+        ButtonRow("used", here, 5, "Go on", goto, "telegram:9", used="Ada: Go on"),
+    ]
+    open_ = await store.read(lambda t: t.questions.open())
+    assert [(one.id, one.kind) for one in open_] == [(1, "escalation")]
+    assert [post.outbox for post in await store.read(lambda t: t.questions.posts(1))] == [1]
+    with pytest.raises(NotFound):
+        await store.read(lambda t: t.questions.get(2))
+    panel = await store.read(lambda t: t.outbox.get(2))
+    assert panel.payload == {**PAYLOAD, "text": "**What?**"}
+    await store.close()
 
 
 DIES = """

@@ -1,13 +1,12 @@
-"""Questions, their copies, their buttons."""
+"""Questions and their copies."""
 
 import asyncio
 
 import pytest
 
-from storage.errors import NotFound, StoreError
+from storage.errors import NotFound
 from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import (
-    ButtonRow,
     Choice,
     Question,
     QuestionDraft,
@@ -153,28 +152,8 @@ async def test_copies_come_in_the_order_they_were_posted(store: Store) -> None:
     assert (a.question, a.address) == (question.id, "telegram:1")
 
 
-async def test_a_button_stands_for_a_choice_of_a_copy(store: Store) -> None:
-    question = await ask(store)
-    copy = await post(store, question, "telegram:1")
-    await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[1]))
-    button = await store.read(lambda t: t.questions.button("token"))
-    assert button == ButtonRow("token", question.id, "stop", copy.id, "telegram:1")
-    assert await store.read(lambda t: t.questions.button("forged")) is None
-
-
-async def test_a_token_is_given_to_one_button_only(store: Store) -> None:
-    question = await ask(store)
-    copy = await post(store, question, "telegram:1")
-    await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[0]))
-    with pytest.raises(StoreError):
-        await store.run(lambda t: t.questions.add_button("token", copy, CHOICES[1]))
-    button = await store.read(lambda t: t.questions.button("token"))
-    assert button is not None and button.choice == "retry"
-
-
 async def test_questions_refer_only_to_what_is_there(store: Store) -> None:
     question = await ask(store)
-    nowhere = QuestionPost(99, question.id, "telegram:1", 99)
     for work in (
         lambda t: t.questions.create(draft(99)),
         lambda t: t.questions.get(99),
@@ -184,7 +163,6 @@ async def test_questions_refer_only_to_what_is_there(store: Store) -> None:
         lambda t: t.questions.add_post(
             99, "telegram:1", t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})).id
         ),
-        lambda t: t.questions.add_button("token", nowhere, CHOICES[0]),
     ):
         with pytest.raises(NotFound):
             await store.run(work)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
+from storage.records.buttons import ButtonRow, Decide
 from storage.records.delegations import DelegationDraft
 from storage.records.entries import Draft, ImportedEntry, Kind, SessionDraft, SessionKind, Usage
 from storage.records.inbox_outbox import Arrival, OutboxDraft
@@ -31,8 +32,9 @@ def _write_everything(t: Transaction, session: int) -> None:
     )
     t.questions.close(1, QuestionState.DECIDED, choice="a")
     t.questions.reach_level(1, 1)
-    post = t.questions.add_post(question.id, "telegram:1", parcel.id)
-    t.questions.add_button("token", post, question.choices[0])
+    t.questions.add_post(question.id, "telegram:1", parcel.id)
+    action = Decide(question.id, "a")
+    t.buttons.put(ButtonRow("token", "telegram:1", parcel.id, "A", action))
     t.delegations.update(1, state="completed", usage=Usage(1, 1, 1, 1.0))
     t.delegations.create(
         DelegationDraft(session, "c", entry.id, 0, session, session, "telegram:1", "goal", "m")
@@ -57,7 +59,7 @@ def _everything(t: Transaction, session: int) -> list[object]:
         t.questions.open(),
         t.questions.get(1),
         t.questions.posts(1),
-        t.questions.button("token"),
+        t.buttons.get("token"),
         t.delegations.recent(session),
         t.directory.conversation("telegram:1"),
         t.directory.addresses(session),

@@ -126,10 +126,11 @@ class Trees:
     def command(self, token: str) -> tuple[str, int | None] | None:
         """What a button stands for: the command, and the entry where it leads back to. None where
         it is used up."""
-        found = self._rows("SELECT command, subject, used FROM menu_buttons WHERE token = ?", token)
-        if not found or found[0][2]:
+        found = self._rows("SELECT body, used FROM buttons WHERE token = ?", token)
+        if not found or found[0][1]:
             return None
-        return found[0][0], json.loads(found[0][1]).get("leaf")
+        body = json.loads(found[0][0])
+        return body["command"], body["subject"].get("leaf")
 
     def _nodes(self, condition: str, *values: Any) -> list[Node]:
         rows = self._rows(

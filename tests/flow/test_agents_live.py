@@ -8,8 +8,7 @@ import pytest
 
 from adapters.base import Edit, Outgoing, Post, Refused, Throttled, Unavailable
 from adapters.recording import RecordingAdapter, Shown
-from gateway.status import agents_panel, progress
-from storage.records.questions import QuestionState
+from gateway.status import agents_panel, child_control, progress
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
@@ -73,7 +72,17 @@ async def test_its_message_follows_the_children_to_their_end(store: Store) -> No
         assert all(now != then for now, then in pairwise(looks))
         agents = [o for o in g.chat.outgoing if isinstance(o, Post) and "#1" in o.body["text"]]
         assert len([post for post in agents if post.buttons]) == 1
-        assert await store.read(lambda tx: tx.questions.open(1)) == []
+        assert await store.read(lambda tx: tx.buttons.temporary()) == []
+
+
+async def test_it_is_followed_even_where_its_posting_takes_longer_than_a_look(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents_panel, "EVERY", 0.0)
+    async with gateway(SLOW, store=store) as g:
+        shown = await begun(g)
+        await g.chat.press(shown, "Pause #1")
+        await until(g, shown, "paused", "Resume #1", "Stop #1")
 
 
 async def test_its_buttons_act_again_and_again(store: Store) -> None:
@@ -166,6 +175,27 @@ async def test_after_a_restart_it_stays_as_it_is_and_its_buttons_act(database: s
         assert (shown.text, shown.buttons) == (text, buttons)
 
 
+async def test_after_a_restart_its_buttons_go_when_their_time_is_over(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = RecordingAdapter(name="telegram")
+    monkeypatch.setattr(child_control, "VALID_FOR", 0.0)
+    monkeypatch.setattr(agents_panel, "EVERY", 60)
+    async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
+        await g.chat.say("go")
+        await called(g, "worker", 1)
+        await g.chat.say("/agents")
+        shown = await g.hears("running")
+        old = Shown(shown.id, shown.conversation, shown.text, shown.buttons)
+    async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
+        await until(g, shown, child_control.OVER)
+        await g.chat.press(old, "Stop #1")
+        async with asyncio.timeout(PATIENCE):
+            while child_control.OVER not in [getattr(o, "text", "") for o in g.chat.outgoing]:
+                await asyncio.sleep(0.01)
+        assert g.app.router.desk.active
+
+
 def failing(*errors: Exception) -> RecordingAdapter:
     """Edits fail with these, one after the other."""
     left = list(errors)
@@ -223,11 +253,10 @@ async def test_many_children_fit_into_one_message_with_as_many_buttons_as_it_tak
 ) -> None:
     many = [{"goal": f"{number}: {'x' * 80}"} for number in range(20)]
     rules: list[dict[str, Any]] = [delegates(*many), *SLOW[1:]]
-    config = {"delegation": {"max_concurrent_children": 20}}
+    config = {"delegation": {"max_concurrent_children": 20, "max_calls_per_reply": 20}}
     async with gateway(rules, store=store, config=config) as g:
         shown = await begun(g, 20)
         assert len(shown.buttons) == 24
         assert len(shown.text) < 1_700
         assert "more" in shown.text
-        questions = await store.read(lambda tx: tx.questions.open(1))
-        assert [question.state for question in questions] == [QuestionState.OPEN]
+        assert len(await store.read(lambda tx: tx.buttons.temporary())) == 24

@@ -26,9 +26,8 @@ from gateway.commands.tree.fan import COUNTS
 from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
 from gateway.config import Config, load
+from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
 from gateway.inbound.router import STRANGER
-from gateway.outbound import buttons
-from gateway.questions.service import DENIED, UNKNOWN
 from gateway.views.sessions import LONGEST_TITLE
 from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
 
@@ -269,7 +268,7 @@ def test_what_is_quoted_is_what_the_program_says() -> None:
     shown = " ".join(ALL.split())
     assert f"bough> {hello.replace('**', '')} you>" in shown
     assert STRANGER.format(identity="telegram:1001").replace("`", "") in ALL
-    for sentence in (DENIED, UNKNOWN, buttons.DENIED, buttons.UNKNOWN, NOT_YOURS):
+    for sentence in (DENIED, UNDECIDED, UNKNOWN, NOT_YOURS):
         assert f"`{re.split('[.:]', sentence)[0]}`" in ALL
 
 

@@ -10,7 +10,7 @@ from agent.concurrency import off_loop
 from agent.models.base import ModelError, Purpose
 from agent.text.markdown import escape
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.outbound.buttons import MenuItem
+from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.turns.turn import Turn
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import Arrival
@@ -74,7 +74,7 @@ def end(
 ) -> None:
     """Tell how a job ended, and finish it."""
     parcels = desk.composer.post(turn.address, text, reply_to=turn.reply_to)
-    desk.menus.send(tx, parcels, items, private=turn.private)
+    send_menu(tx, parcels, items, private=turn.private)
     tx.inbox.finish(turn.row_ids)
 
 

@@ -18,7 +18,7 @@ from agent.text.markdown import bounded, escape
 from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.retry import answerable, begin, refusal
 from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
-from gateway.outbound.buttons import MenuItem
+from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
@@ -175,7 +175,7 @@ class Fan:
         items = [_pick_item(session.id, one) for one in answered]
         items[:1] = [replace(first, beside=False) for first in items[:1]]
         shown = items if len(items) > 1 else []
-        self.answer.menus.send(tx, parcels, shown, private=turn.private)
+        send_menu(tx, parcels, shown, private=turn.private)
         tx.inbox.finish(turn.row_ids)
 
     def _compose(self, turn: Turn, outcome: _Outcome) -> list[OutboxDraft]:

@@ -1,4 +1,4 @@
-"""Questions, their copies and their buttons in SQL."""
+"""Questions and their copies in SQL."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from storage.errors import NotFound
 from storage.json_text import dumps
 from storage.records.questions import (
-    ButtonRow,
     Choice,
     Question,
     QuestionDraft,
@@ -18,7 +17,7 @@ from storage.records.questions import (
     QuestionState,
 )
 from storage.sql.rows import insert_row
-from storage.sql.schema import buttons, question_posts, questions
+from storage.sql.schema import question_posts, questions
 
 _COLUMNS = (
     questions.c.id,
@@ -70,10 +69,6 @@ _POSTS = (
     .where(question_posts.c.question == bindparam("question"))
     .order_by(question_posts.c.id)
 )
-_ADD_BUTTON = insert(buttons)
-_BUTTON = select(
-    buttons.c.token, buttons.c.question, buttons.c.choice, buttons.c.post, buttons.c.address
-).where(buttons.c.token == bindparam("pressed"))
 
 
 class SqlQuestions:
@@ -147,20 +142,6 @@ class SqlQuestions:
         return [
             QuestionPost(*row) for row in self._connection.execute(_POSTS, {"question": question})
         ]
-
-    def add_button(self, token: str, post: QuestionPost, choice: Choice) -> None:
-        values = {
-            "token": token,
-            "question": post.question,
-            "choice": choice.key,
-            "post": post.id,
-            "address": post.address,
-        }
-        self._connection.execute(_ADD_BUTTON, values)
-
-    def button(self, token: str) -> ButtonRow | None:
-        row = self._connection.execute(_BUTTON, {"pressed": token}).one_or_none()
-        return None if row is None else ButtonRow(*row)
 
     def _changed(self, question: int, rows: int) -> bool:
         if rows == 0:

@@ -1,0 +1,179 @@
+"""Presses: checked, acted on and acknowledged.
+
+A press is acted on in the transaction that commits it: a decision is made, a child's button is put
+on record, a menu is used up. A menu's command runs then, as if the presser had typed it.
+
+Presses that come to nothing are seen without writing anything, take no place in the inbox, and how
+many of them are on record has a limit.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import assert_never
+
+from pydantic import TypeAdapter
+
+from adapters.base import Acknowledge, AdapterError
+from adapters.events import Message, Press
+from agent.text.markdown import escape
+from gateway.access.roles import Access
+from gateway.access.strangers import Strangers
+from gateway.commands.context import CommandContext, Pressed
+from gateway.inbound.press_check import PressCheck, Refused, Why, choice_of
+from gateway.outbound.buttons import place_of
+from gateway.status.child_control import act, expire
+from gateway.status.notices import Notices
+from gateway.turns.failures import once_there
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.entries import Json
+from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.store import Transaction
+
+log = logging.getLogger(__name__)
+
+_PRESS: TypeAdapter[Press] = TypeAdapter(Press)
+
+RunPressed = Callable[[Message, InboxRow, Pressed, Json], Awaitable[None]]
+"""Runs a command as if it had been typed; with the button that it was given by, and what that says
+beyond its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What came of a press when it was committed."""
+
+    row: InboxRow
+    button: ButtonRow | None = None
+    """What is to be done after that; None for nothing."""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Presses:
+    desk: CommandContext
+    access: Access
+    strangers: Strangers
+    check: PressCheck
+    run_command: RunPressed
+    notices: Notices
+    _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    async def receive(self, press: Press) -> None:
+        refused = await self.desk.store.read(partial(self._refused, press=press))
+        told = None if refused is None else await self._refuse(refused, press)
+        if told is None:
+            return await self._act(press)
+        self.acknowledge(press, told)
+
+    async def again(self, row: InboxRow) -> None:
+        """Carry out what a press left, after a crash say. ValueError (pydantic's too) where the row
+        cannot be read."""
+        press = _PRESS.validate_python(row.payload)
+        button = await self.desk.store.read(lambda tx: tx.buttons.get(press.token))
+        if button is None or not isinstance(button.action, RunCommand):
+            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
+        else:
+            await self._command(press, row, button, button.action)
+
+    async def sweep(self) -> None:
+        """Take away the buttons whose time is over."""
+        await self.desk.store.run(partial(expire, composer=self.desk.composer))
+
+    async def close(self) -> None:
+        """Let acknowledgements end."""
+        if self._acknowledging:
+            await asyncio.wait(self._acknowledging, timeout=2)
+
+    def _refused(self, tx: Transaction, press: Press) -> Refused | None:
+        """None for a press that may come to something, and for one that came in before."""
+        if tx.inbox.seen(press.key):
+            return None
+        checked = self.check.look(tx, press)
+        return checked if isinstance(checked, Refused) else None
+
+    async def _refuse(self, refused: Refused, press: Press) -> str | None:
+        """What the presser is told; None where it comes to something after all. It is on record,
+        unless there were too many: then strangers are told nothing."""
+        who = press.user.identity
+        known = self.access.may_command(who)
+        junk = refused.why is Why.FORGED
+        if not self.strangers.presses(junk=junk, known=known).admits(who):
+            self.strangers.ignored("presses", who)
+            return refused.told if known else ""
+
+        def record(tx: Transaction) -> str | None:
+            if self._refused(tx, press) is None:
+                return None
+            checked = self.check.enter(tx, press)
+            return checked.told if isinstance(checked, Refused) else None
+
+        return await once_there(partial(self.desk.store.run, record), "a press")
+
+    async def _act(self, press: Press) -> None:
+        done = await self.desk.store.run(partial(self._commit, press=press))
+        if done is None:
+            return
+        button = done.button
+        action = button.action if button is not None else None
+        if isinstance(action, ActOnChild):
+            act(action, self.desk.active)
+        self.acknowledge(press, done.told)
+        if button is not None and isinstance(action, RunCommand):
+            await self._command(press, done.row, button, action)
+
+    def _commit(self, tx: Transaction, press: Press) -> _Done | None:
+        """None where it came in before."""
+        address = press.conversation.address
+        row = tx.inbox.receive(Arrival(press.key, press.kind, address, asdict(press)))
+        if row is None:
+            return None
+        checked = self.check.enter(tx, press)
+        if isinstance(checked, Refused):
+            tx.inbox.finish([row.id])
+            return _Done(row, told=checked.told)
+        match checked.action:
+            case Decide() as decision:
+                tx.inbox.finish([row.id])
+                told = self.desk.questions.decide(tx, checked, decision, press)
+                return _Done(row, checked, told)
+            case ActOnChild() as action:
+                tx.inbox.finish([row.id])
+                tx.directory.audit("control", press.user.identity, {"choice": choice_of(action)})
+            case RunCommand():
+                name, label = escape(press.user.name), escape(checked.label)
+                tx.buttons.use(checked.outbox, f"{name}: {label}")
+            case _:
+                assert_never(checked.action)
+        return _Done(row, checked)
+
+    async def _command(
+        self, press: Press, row: InboxRow, button: ButtonRow, command: RunCommand
+    ) -> None:
+        message = Message(
+            key=press.key,
+            conversation=place_of(button.address, press),
+            user=press.user,
+            text=f"/{command.command}",
+            message_id=press.message_id,
+            private=bool(command.subject.get("private")),
+        )
+        pressed = Pressed(button.outbox, press.message_id)
+        await self.run_command(message, row, pressed, command.subject)
+
+    def acknowledge(self, press: Press, text: str) -> None:
+        who = press.user.identity
+        may_be_left_out = not (text or self.access.may_command(who))
+        if may_be_left_out and not self.strangers.acknowledgements.admits(who):
+            return
+        task = asyncio.create_task(self._send_acknowledgement(press, text), name="acknowledge")
+        self._acknowledging.add(task)
+        task.add_done_callback(self._acknowledging.discard)
+
+    async def _send_acknowledgement(self, press: Press, text: str) -> None:
+        try:
+            await self.notices.send(press.conversation.platform, Acknowledge(press.handle, text))
+        except AdapterError as error:
+            log.info("a press in %s was not acknowledged: %s", press.conversation.address, error)
