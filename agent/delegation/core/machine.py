@@ -50,15 +50,15 @@ from agent.delegation.core.report import (
     match_report,
     parse_report,
 )
-from agent.delegation.tables.model import REPORTS
-from agent.delegation.tables.parse import (
+from agent.delegation.tables.model import (
     DEFAULT,
+    REPORTS,
     Action,
     ActionKind,
     BranchTable,
     EscalationTier,
-    extend,
 )
+from agent.delegation.tables.parse import extend
 from agent.text.templates import render
 from storage.records.entries import Usage
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.delegation.core.report import Fault, plain_arguments
-from agent.delegation.tables.parse import fold
+from agent.delegation.tables.model import fold
 from agent.text.untrusted import as_text, unquoted
 from storage.records.entries import Json
 

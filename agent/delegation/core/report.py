@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.delegation.tables.parse import (
+from agent.delegation.tables.model import (
     CHECKED_BRANCH,
     DEFAULT,
     SINGLE_BRANCH,

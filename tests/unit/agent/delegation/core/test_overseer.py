@@ -17,7 +17,8 @@ from agent.delegation.core.overseer import (
     parse_human_request,
     parse_resolution,
 )
-from agent.delegation.tables.parse import extend, parse_table, to_json
+from agent.delegation.tables.model import to_json
+from agent.delegation.tables.parse import extend, parse_table
 from tests.support.seed_tables import YAML_TABLE
 from tests.support.small_tables import one
 
