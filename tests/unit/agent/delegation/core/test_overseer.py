@@ -3,6 +3,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from agent.delegation.core.arguments import Fault
 from agent.delegation.core.overseer import (
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
@@ -10,7 +11,6 @@ from agent.delegation.core.overseer import (
     OPTION_LIMIT,
     RESOLVE,
     Extension,
-    Fault,
     HumanRequest,
     Resolution,
     parse_extension,
