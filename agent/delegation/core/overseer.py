@@ -96,9 +96,8 @@ def _options(value: Any) -> list[str]:
         raise ValueError(f"{len(labels)} options are too many: give at most {MAX_OPTIONS}")
     for place, option in enumerate(labels.values(), 1):
         if len(option) > OPTION_LIMIT:
-            raise ValueError(
-                f"option {place} is too long: write it in at most {OPTION_LIMIT} characters"
-            )
+            shorter = f"write it in at most {OPTION_LIMIT} characters"
+            raise ValueError(f"option {place} is too long: {shorter}")
     return list(labels.values())
 
 

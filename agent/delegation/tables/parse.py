@@ -148,13 +148,9 @@ def _read(source: object) -> object:
 
 
 def _unwrapped(source: object, faults: list[str]) -> object:
-    match source:
-        case Pairs():
-            pairs = list(source)
-        case Mapping():
-            pairs = list(source.items())
-        case _:
-            return source
+    if not isinstance(source, Mapping | Pairs):
+        return source
+    pairs = list(source.items() if isinstance(source, Mapping) else source)
     inner = [value for key, value in pairs if key == _WRAPPER]
     if not inner:
         return source
@@ -237,12 +233,11 @@ class ActionForm(_Form):
 
 
 def _branches(given: dict[str, ActionForm]) -> dict[str, ActionForm]:
-    faults = [] if given else ["empty; give at least one"]
-    if len(given) > MAX_BRANCHES:
-        faults.append(_too_many(len(given), MAX_BRANCHES))
+    faults = [text for _, text in _repeated(given)]
     faults += [_RESERVED for name in given if fold(name) == DEFAULT]
     faults += ["empty" for name in given if not name.strip()]
-    faults += [text for _, text in _repeated(given)]
+    if not 0 < len(given) <= MAX_BRANCHES:
+        faults.append(_too_many(len(given), MAX_BRANCHES) if given else "empty; give at least one")
     if faults:
         raise ValueError(*faults)
     return given
@@ -355,8 +350,8 @@ def _said(error: ErrorDetails, form: type[_Form]) -> Iterator[str]:
         case "missing" | "enum" as kind:
             what, words = _WORDS[key]
             *others, last = words
-            missing = kind == "missing" or value is None
-            wrong = "missing" if missing else f"{quote(value)} is not {what}"
+            given = kind == "enum" and value is not None
+            wrong = f"{quote(value)} is not {what}" if given else "missing"
             yield _at(loc, f"{wrong}; use {', '.join(others)} or {last}")
         case "string_type":
             hint = "; put it in quotes" if isinstance(value, dict) else ""
