@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.model import Hydrated
-from agent.delegation.tables.parse import BranchTable, TableError, parse_table
+from agent.delegation.tables.model import BranchTable
+from agent.delegation.tables.parse import TableError, parse_table
 from agent.errors import ToolError
 from agent.models.registry import RANKS, Models
 from agent.text.untrusted import quote

@@ -10,7 +10,7 @@ from agent.delegation.core.human_tier import without_button
 from agent.delegation.core.machine import State
 from agent.delegation.core.report import EVIDENCE_LIMIT
 from agent.delegation.handoff.render import first_message
-from agent.delegation.tables.parse import SINGLE_BRANCH, BranchTable, describe, to_json
+from agent.delegation.tables.model import SINGLE_BRANCH, BranchTable, describe, to_json
 from agent.text.markdown import bounded, escape, literal
 from agent.text.templates import cut
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from agent.delegation.child import Child
+from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
     Event,
     Exhausted,
@@ -19,7 +20,6 @@ from agent.delegation.core.overseer import (
     EXTEND_TABLE,
     RESOLVE,
     Extension,
-    Fault,
     HumanRequest,
     Resolution,
     parse_extension,

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from agent.delegation.core.judge import Verdict
 from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.handoff.model import Hydrated
-from agent.delegation.tables.parse import BranchTable
+from agent.delegation.tables.model import BranchTable
 from storage.records.entries import Draft, Entry, Json, Kind, record
 from storage.records.questions import Choice
 

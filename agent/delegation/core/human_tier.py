@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.delegation.core.events import Delta, Finish
 from agent.delegation.core.report import Report, envelope
-from agent.delegation.tables.parse import (
+from agent.delegation.tables.model import (
     SINGLE_BRANCH,
     ActionKind,
     Branch,

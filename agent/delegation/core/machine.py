@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, assert_never
 
+from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
     Answered,
     Asked,
@@ -42,7 +43,6 @@ from agent.delegation.core.human_tier import choices, chosen_report
 from agent.delegation.core.judge import Judgement, Verdict, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
 from agent.delegation.core.report import (
-    Fault,
     Matched,
     Report,
     Unmatched,
@@ -50,15 +50,15 @@ from agent.delegation.core.report import (
     match_report,
     parse_report,
 )
-from agent.delegation.tables.model import REPORTS
-from agent.delegation.tables.parse import (
+from agent.delegation.tables.model import (
     DEFAULT,
+    REPORTS,
     Action,
     ActionKind,
     BranchTable,
     EscalationTier,
-    extend,
 )
+from agent.delegation.tables.parse import extend
 from agent.text.templates import render
 from storage.records.entries import Usage
 

@@ -2,26 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from agent.delegation.core.report import Fault, plain_arguments
-from agent.delegation.tables.parse import fold
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from agent.delegation.core.arguments import Fault, Prose, read_arguments
+from agent.delegation.tables.model import fold
 from agent.text.untrusted import as_text, unquoted
 from storage.records.entries import Json
-
-__all__ = [
-    "ESCALATE_TO_HUMAN",
-    "EXTEND_TABLE",
-    "MAX_OPTIONS",
-    "RESOLVE",
-    "Extension",
-    "Fault",
-    "HumanRequest",
-    "Resolution",
-    "parse_extension",
-    "parse_human_request",
-    "parse_resolution",
-]
 
 MAX_OPTIONS = 8
 OPTION_LIMIT = 1_000
@@ -45,58 +33,23 @@ _ACTION: Json = {
     "required": ["action"],
 }
 
-EXTEND_TABLE: Json = {
-    "type": "object",
-    "properties": {
-        "conditions": {
-            "type": "array",
-            "minItems": 1,
-            "description": "New conditions. One with the description of an old one replaces it.",
-            "items": {
+_CONDITIONS: Json = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "properties": {
+            "description": {"type": "string"},
+            "checks": {"type": "array", "items": {"type": "string"}},
+            "branches": {
                 "type": "object",
-                "properties": {
-                    "description": {"type": "string"},
-                    "checks": {"type": "array", "items": {"type": "string"}},
-                    "branches": {
-                        "type": "object",
-                        "description": "Branch name to action.",
-                        "additionalProperties": _ACTION,
-                    },
-                },
-                "required": ["description", "branches"],
+                "description": "Branch name to action.",
+                "additionalProperties": _ACTION,
             },
         },
-        "reason": {"type": "string", "description": "Why the table needs them."},
+        "required": ["description", "branches"],
     },
-    "required": ["conditions"],
 }
-"""JSON schema of extend_table's arguments."""
-
-RESOLVE: Json = {
-    "type": "object",
-    "properties": {
-        "summary": {"type": "string", "description": "The outcome of the task."},
-        "branch": {"type": "string", "description": "The branch it comes to, if one fits."},
-        "evidence": {"type": "string", "description": "What shows it."},
-    },
-    "required": ["summary"],
-}
-"""JSON schema of resolve's arguments."""
-
-ESCALATE_TO_HUMAN: Json = {
-    "type": "object",
-    "properties": {
-        "question": {"type": "string", "description": "One clear question for a person."},
-        "options": {
-            "type": "array",
-            "items": {"type": "string"},
-            "maxItems": MAX_OPTIONS,
-            "description": "Short answers to choose from.",
-        },
-    },
-    "required": ["question"],
-}
-"""JSON schema of escalate_to_human's arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,57 +73,85 @@ class HumanRequest:
     """At most MAX_OPTIONS, each at most OPTION_LIMIT characters, and no two the same."""
 
 
-def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
-    given = plain_arguments(arguments)
-    if isinstance(given, Fault):
-        return given
-    conditions = given.get("conditions")
-    if not conditions:
-        return Fault("conditions are missing: give at least one")
-    return Extension(conditions, as_text(given.get("reason")))
+def _needed(missing: str) -> AfterValidator:
+    def check(value: Any) -> Any:
+        if not value:
+            raise ValueError(missing)
+        return value
+
+    return AfterValidator(check)
 
 
-def parse_resolution(arguments: Mapping[str, Any]) -> Resolution | Fault:
-    given = plain_arguments(arguments)
-    if isinstance(given, Fault):
-        return given
-    summary = as_text(given.get("summary"))
-    if not summary:
-        return Fault("summary is missing: say what the outcome of the task is")
-    branch = as_text(given.get("branch")) or None
-    return Resolution(summary, branch, as_text(given.get("evidence")))
-
-
-def parse_human_request(arguments: Mapping[str, Any]) -> HumanRequest | Fault:
-    given = plain_arguments(arguments)
-    if isinstance(given, Fault):
-        return given
-    question = as_text(given.get("question"))
-    if not question:
-        return Fault("question is missing: say what a person is to decide")
-    options = _options(given.get("options"))
-    # Nothing is left out or cut: what a person never sees, they cannot decide on.
-    if len(options) > MAX_OPTIONS:
-        return Fault(f"{len(options)} options are too many: give at most {MAX_OPTIONS}")
-    for place, option in enumerate(options, 1):
-        if len(option) > OPTION_LIMIT:
-            return Fault(
-                f"option {place} is too long: write it in at most {OPTION_LIMIT} characters"
-            )
-    return HumanRequest(question, options)
-
-
-def _options(value: Any) -> tuple[str, ...]:
-    """Labels from texts or objects with a label; blank ones and repetitions are dropped."""
+def _options(value: Any) -> list[str]:
+    """Labels from texts or objects with a label; blank ones and repetitions are dropped. Else
+    nothing is left out or cut: what a person never sees, they cannot decide on."""
     read = unquoted(value)
     listed = read if isinstance(read, list) else [read]
     labels: dict[str, str] = {}
     for option in listed:
-        whole = _line(option.get("label") if isinstance(option, dict) else option)
-        if whole:
+        label = as_text(option.get("label") if isinstance(option, dict) else option)
+        if whole := " ".join(label.split()):
             labels.setdefault(fold(whole), whole)
-    return tuple(labels.values())
+    if len(labels) > MAX_OPTIONS:
+        raise ValueError(f"{len(labels)} options are too many: give at most {MAX_OPTIONS}")
+    for place, option in enumerate(labels.values(), 1):
+        if len(option) > OPTION_LIMIT:
+            shorter = f"write it in at most {OPTION_LIMIT} characters"
+            raise ValueError(f"option {place} is too long: {shorter}")
+    return list(labels.values())
 
 
-def _line(value: Any) -> str:
-    return " ".join(as_text(value).split())
+class ExtendArguments(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["conditions"]})
+
+    conditions: Annotated[
+        Any, _needed("conditions are missing: give at least one"), WithJsonSchema(_CONDITIONS)
+    ] = Field(description="New conditions. One with the description of an old one replaces it.")
+    reason: Prose = Field(description="Why the table needs them.")
+
+
+class ResolveArguments(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["summary"]})
+
+    summary: Annotated[
+        Prose, _needed("summary is missing: say what the outcome of the task is")
+    ] = Field(description="The outcome of the task.")
+    branch: Prose = Field(description="The branch it comes to, if one fits.")
+    evidence: Prose = Field(description="What shows it.")
+
+
+class HumanArguments(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["question"]})
+
+    question: Annotated[Prose, _needed("question is missing: say what a person is to decide")] = (
+        Field(description="One clear question for a person.")
+    )
+    options: Annotated[
+        list[str],
+        BeforeValidator(
+            _options, json_schema_input_type=Annotated[list[str], Field(max_length=MAX_OPTIONS)]
+        ),
+    ] = Field(description="Short answers to choose from.")
+
+
+EXTEND_TABLE = ExtendArguments.model_json_schema()
+RESOLVE = ResolveArguments.model_json_schema()
+ESCALATE_TO_HUMAN = HumanArguments.model_json_schema()
+"""JSON schemas of the tools' arguments."""
+
+
+def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
+    given = read_arguments(ExtendArguments, arguments)
+    return given if isinstance(given, Fault) else Extension(given.conditions, given.reason)
+
+
+def parse_resolution(arguments: Mapping[str, Any]) -> Resolution | Fault:
+    given = read_arguments(ResolveArguments, arguments)
+    if isinstance(given, Fault):
+        return given
+    return Resolution(given.summary, given.branch or None, given.evidence)
+
+
+def parse_human_request(arguments: Mapping[str, Any]) -> HumanRequest | Fault:
+    given = read_arguments(HumanArguments, arguments)
+    return given if isinstance(given, Fault) else HumanRequest(given.question, tuple(given.options))

@@ -6,9 +6,19 @@ understood. What cannot be matched comes out with a reason that the worker can b
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from agent.delegation.tables.parse import (
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+from agent.delegation.core.arguments import Fault, Prose, read_arguments
+from agent.delegation.tables.model import (
     CHECKED_BRANCH,
     DEFAULT,
     SINGLE_BRANCH,
@@ -19,7 +29,7 @@ from agent.delegation.tables.parse import (
     position,
 )
 from agent.text.templates import cut, cut_head
-from agent.text.untrusted import PlainError, as_text, kind_of, plain, quote, unquoted
+from agent.text.untrusted import as_text, kind_of, quote, unquoted
 from storage.records.entries import Json
 
 EVIDENCE_LIMIT = 8_000
@@ -28,41 +38,6 @@ RAW_TAIL_LIMIT = 4_000
 _NAME_LIMIT = 500
 _CHECKS_LIMIT = 50
 _LISTING_LIMIT = 2_000
-
-REPORT_TOOL: Json = {
-    "type": "object",
-    "properties": {
-        "condition": {
-            "type": "string",
-            "description": 'The condition that holds: its text or number; "default" if none does.',
-        },
-        "branch": {
-            "type": "string",
-            "description": 'The name of the branch that came out; "default" if none fits.',
-        },
-        "evidence": {
-            "type": "string",
-            "description": "What you saw that shows it, quoted as it was. Never empty.",
-        },
-        "confidence": {
-            "type": "number",
-            "minimum": 0,
-            "maximum": 1,
-            "description": "How sure you are, from 0 to 1.",
-        },
-        "checks": {
-            "type": "object",
-            "additionalProperties": {"type": "boolean"},
-            "description": "Each check of the condition, by its text or number: did it pass?",
-        },
-        "observed_state": {
-            "type": "string",
-            "description": "The state you found, above all where no branch fits.",
-        },
-    },
-    "required": ["condition", "branch", "evidence"],
-}
-"""JSON schema of report_outcome's arguments."""
 
 _PASSED = frozenset({"true", "passed", "pass", "yes", "y", "ok", "1"})
 _FAILED = frozenset({"false", "failed", "fail", "no", "n", "0"})
@@ -87,13 +62,6 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """A call's arguments cannot be used. The text is for the model that made the call."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Matched:
     condition: Condition
     branch: Branch
@@ -110,37 +78,59 @@ class Unmatched:
     """The worker chose the default: there is nothing to correct."""
 
 
-def parse_report(arguments: Mapping[str, Any]) -> Report | Fault:
-    """The report in a call's arguments. Keys that are not known are ignored."""
-    given = plain_arguments(arguments)
-    if isinstance(given, Fault):
-        return given
-    for key in ("condition", "branch"):
-        if isinstance(given.get(key), dict | list):
-            return Fault(f"{key} must be text, not {kind_of(given[key])}")
-    warnings: list[str] = []
-    checks, passed_only = _checks(given.get("checks"), warnings)
-    return Report(
-        condition=as_text(given.get("condition")),
-        branch=as_text(given.get("branch")),
-        evidence=as_text(given.get("evidence")),
-        confidence=_confidence(given.get("confidence"), warnings),
-        checks=checks,
-        observed_state=as_text(given.get("observed_state")),
-        warnings=tuple(warnings),
-        passed_only=passed_only,
+def _word(value: Any, info: ValidationInfo) -> str:
+    if isinstance(value, dict | list):
+        raise ValueError(f"{info.field_name} must be text, not {kind_of(value)}")
+    return as_text(value)
+
+
+Word = Annotated[str, BeforeValidator(_word, json_schema_input_type=str)]
+
+
+class ReportArguments(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["condition", "branch", "evidence"]})
+
+    condition: Word = Field(
+        description='The condition that holds: its text or number; "default" if none does.'
+    )
+    branch: Word = Field(
+        description='The name of the branch that came out; "default" if none fits.'
+    )
+    evidence: Prose = Field(
+        description="What you saw that shows it, quoted as it was. Never empty."
+    )
+    confidence: Annotated[Any, WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})] = (
+        Field(description="How sure you are, from 0 to 1.")
+    )
+    checks: Annotated[
+        Any, WithJsonSchema({"type": "object", "additionalProperties": {"type": "boolean"}})
+    ] = Field(description="Each check of the condition, by its text or number: did it pass?")
+    observed_state: Prose = Field(
+        description="The state you found, above all where no branch fits."
     )
 
 
-def plain_arguments(arguments: object) -> dict[str, Any] | Fault:
-    """A call's arguments as plain values."""
-    if not isinstance(arguments, Mapping):
-        return Fault(f"the arguments must be an object, not {kind_of(arguments)}")
-    try:
-        given: dict[str, Any] = plain(arguments)[0]
-    except PlainError as error:
-        return Fault(f"the arguments cannot be read: {error}")
-    return given
+REPORT_TOOL = ReportArguments.model_json_schema()
+"""JSON schema of report_outcome's arguments."""
+
+
+def parse_report(arguments: Mapping[str, Any]) -> Report | Fault:
+    """The report in a call's arguments; what cannot be understood is left out with a warning."""
+    given = read_arguments(ReportArguments, arguments)
+    if isinstance(given, Fault):
+        return given
+    warnings: list[str] = []
+    checks, passed_only = _checks(given.checks, warnings)
+    return Report(
+        condition=given.condition,
+        branch=given.branch,
+        evidence=given.evidence,
+        confidence=_confidence(given.confidence, warnings),
+        checks=checks,
+        observed_state=given.observed_state,
+        warnings=tuple(warnings),
+        passed_only=passed_only,
+    )
 
 
 def _confidence(value: Any, warnings: list[str]) -> float | None:

@@ -1,8 +1,7 @@
 """What a branch table is, and the two ways it is written out: for machines and for a worker. Pure.
 
 A table says what may come out of a task: conditions, each with checks and named branches, and what
-to do on each branch. `agent.delegation.tables.parse` reads tables and hands on
-everything that is here.
+to do on each branch. `agent.delegation.tables.parse` reads tables from outside.
 """
 
 import re

@@ -1,17 +1,28 @@
 """Branch tables from outside: read, checked, extended. Pure.
 
 A table is written as an object, as a list of conditions, or as YAML or JSON text of either; all
-come out as one BranchTable. What is wrong with it comes out as one TableError.
+come out as one BranchTable. What is wrong with it comes out as one TableError: first everything
+that has the wrong form, and once the form is right, what does not go together.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
 
 from agent.delegation.tables.model import (
-    CHECKED_BRANCH,
     DEFAULT,
     SINGLE_BRANCH,
     Action,
@@ -20,37 +31,11 @@ from agent.delegation.tables.model import (
     BranchTable,
     Condition,
     EscalationTier,
-    describe,
     fold,
-    position,
-    report_branches,
     to_json,
 )
 from agent.text.templates import faults_in
 from agent.text.untrusted import Pairs, PlainError, join, kind_of, plain, quote, read_text
-
-__all__ = [
-    "CHECKED_BRANCH",
-    "DEFAULT",
-    "MAX_BRANCHES",
-    "MAX_BYTES",
-    "MAX_CONDITIONS",
-    "SINGLE_BRANCH",
-    "Action",
-    "ActionKind",
-    "Branch",
-    "BranchTable",
-    "Condition",
-    "EscalationTier",
-    "TableError",
-    "describe",
-    "extend",
-    "fold",
-    "parse_table",
-    "position",
-    "report_branches",
-    "to_json",
-]
 
 MAX_BYTES = 65_536
 """UTF-8 bytes of a table's text, or of its JSON."""
@@ -65,17 +50,13 @@ NO_DEFAULT = "the branch table has no default; what it does not foresee goes to 
 _WRAPPER = "branch_table"
 _TASK_KEYS = ("goal", "context")
 """What may stand beside a wrapped table and is not read: the rest of the task it belongs to."""
-_TABLE_KEYS = ("conditions", DEFAULT, "escalation_model", "max_escalation_depth")
-_CONDITION_KEYS = ("description", "condition", "checks", "branches", "branch")
-_ACTION_KEYS = ("action", "tier", "prompt", "format")
 _EXTRA_KEYS: dict[ActionKind, tuple[str, ...]] = {
     ActionKind.REPORT: ("format",),
     ActionKind.REPORT_WITH_EVIDENCE: ("format",),
     ActionKind.ESCALATE: ("tier", "prompt"),
     ActionKind.EXPAND: ("prompt",),
 }
-
-Word = TypeVar("Word", bound=StrEnum)
+_RESERVED = f"{DEFAULT!r} is what a worker reports where nothing fits; use another name"
 
 
 class TableError(ValueError):
@@ -83,7 +64,7 @@ class TableError(ValueError):
     SHOWN_FAULTS of them at most."""
 
     def __init__(self, faults: Iterable[str]) -> None:
-        self.faults = tuple(faults)
+        self.faults = tuple(dict.fromkeys(faults))
         shown = "; ".join(self.faults[:SHOWN_FAULTS])
         hidden = len(self.faults) - SHOWN_FAULTS
         super().__init__(shown + (f"; and {hidden} more" if hidden > 0 else ""))
@@ -95,8 +76,22 @@ def parse_table(source: object, *, require_default: bool = False) -> BranchTable
     Where there is no default, it is escalation to the overseer, with a warning in the table; with
     `require_default` that is a fault.
     """
-    reader = _Reader()
-    return reader.finish(reader.table(reader.load(source), require_default))
+    value, faults = _load(source)
+    form = _validated(TableForm, value, faults)
+    conditions, defaults = form.read(faults)
+    if form.default is not None:
+        defaults.append((DEFAULT, form.default.read()))
+    faults += [f"{at}: a second default; a table has one" for at, _ in defaults[1:]]
+    if not defaults and require_default:
+        faults.append("default is missing: say what is to be done where no condition fits")
+    table = BranchTable(
+        conditions=conditions,
+        default=defaults[0][1] if defaults else FILLED_DEFAULT,
+        escalation_model=form.escalation_model,
+        max_escalation_depth=form.max_escalation_depth,
+        warnings=() if defaults else (NO_DEFAULT,),
+    )
+    return _finished(table, faults)
 
 
 def extend(table: BranchTable, conditions: object) -> BranchTable:
@@ -105,255 +100,44 @@ def extend(table: BranchTable, conditions: object) -> BranchTable:
     A condition with the description of an existing one replaces it and keeps its number; others
     are added at the end. The default stays as it is, and giving one is a fault.
     """
-    reader = _Reader()
-    value = reader.load(conditions)
-    if isinstance(value, dict) and "conditions" in value:
-        value = reader.fields(value, "", ("conditions",)).get("conditions")
-    elif isinstance(value, dict):
-        value = [value]
-    new, defaults = reader.conditions(value)
-    for at, _ in defaults:
-        reader.fault(at, "the table keeps its default; give conditions only")
-    return reader.finish(replace(table, conditions=_merged(table.conditions, new)))
+    value, faults = _load(conditions)
+    if not isinstance(value, dict):
+        value = {"conditions": value}
+    elif "conditions" not in value:
+        value = {"conditions": [value]}
+    new, defaults = _validated(ConditionsForm, value, faults).read(faults)
+    faults += [f"{at}: the table keeps its default; give conditions only" for at, _ in defaults]
+    by_name = {fold(condition.description): condition for condition in (*table.conditions, *new)}
+    numbered = tuple(replace(c, number=i) for i, c in enumerate(by_name.values(), 1))
+    return _finished(replace(table, conditions=numbered), faults)
 
 
-def _merged(old: Iterable[Condition], new: Iterable[Condition]) -> tuple[Condition, ...]:
-    by_name = {fold(condition.description): condition for condition in (*old, *new)}
-    return tuple(replace(c, number=number) for number, c in enumerate(by_name.values(), 1))
+def _finished(table: BranchTable, faults: list[str]) -> BranchTable:
+    """The table, where nothing was wrong and its normal form can be read again."""
+    if len(table.conditions) > MAX_CONDITIONS:
+        faults.append(f"conditions: {_too_many(len(table.conditions), MAX_CONDITIONS)}")
+    if faults:
+        raise TableError(faults)
+    _check_size(_json_bytes(to_json(table)))
+    return table
 
 
-class _Reader:
-    """Reads plain values into a table. A fault is noted and reading goes on, so that one message
-    can name them all; what comes out beside a fault is never used."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-
-    def fault(self, place: str, text: str) -> None:
-        self.faults.append(f"{place}: {text}" if place else text)
-
-    def finish(self, table: BranchTable | None) -> BranchTable:
-        """The table, where nothing was wrong and its normal form can be read again."""
-        if table is not None and len(table.conditions) > MAX_CONDITIONS:
-            self.fault("conditions", _too_many(len(table.conditions), MAX_CONDITIONS))
-        if table is None or self.faults:
-            raise TableError(dict.fromkeys(self.faults))
-        _check_size(_json_bytes(to_json(table)))
-        return table
-
-    def load(self, source: object) -> Any:
-        """The source as a plain value, out of its wrapper. TableError where nothing is left that
-        could be read any further."""
-        try:
-            source = _read(self._unwrapped(_read(source)))
-            if isinstance(source, list | tuple) and not isinstance(source, Pairs):
-                source = {"conditions": source}
-            value, faults = plain(source)
-        except PlainError as error:
-            raise TableError([str(error)]) from None
-        _check_size(_json_bytes(value))
-        self.faults += faults
-        return value
-
-    def _unwrapped(self, source: object) -> object:
-        match source:
-            case Pairs():
-                pairs = list(source)
-            case Mapping():
-                pairs = list(source.items())
-            case _:
-                return source
-        inner = [value for key, value in pairs if key == _WRAPPER]
-        if not inner:
-            return source
-        if len(inner) > 1:
-            self.fault("", f"the key {_WRAPPER!r} stands twice")
-        for key, _ in pairs:
-            if key not in (_WRAPPER, *_TASK_KEYS):
-                what = quote(key) if isinstance(key, str) else kind_of(key)
-                self.fault("", f"unknown key {what} beside {_WRAPPER!r}; move it into the table")
-        return inner[0]
-
-    def fields(self, value: dict[str, Any], place: str, known: tuple[str, ...]) -> dict[str, Any]:
-        """The known keys that are not null; unknown ones are faults."""
-        for key in value:
-            if key not in known:
-                self.fault(place, f"unknown key {quote(key)}; known are {', '.join(known)}")
-        return {key: value[key] for key in known if value.get(key) is not None}
-
-    def table(self, value: Any, require_default: bool) -> BranchTable | None:
-        if not isinstance(value, dict):
-            self.fault("", f"a table is an object or a list of conditions, not {kind_of(value)}")
-            return None
-        fields = self.fields(value, "", _TABLE_KEYS)
-        conditions, defaults = self.conditions(fields.get("conditions"))
-        if DEFAULT in fields:
-            defaults = [*defaults, (DEFAULT, fields[DEFAULT])]
-        default, warnings = self._default(defaults, require_default)
-        return BranchTable(
-            conditions=conditions,
-            default=default,
-            escalation_model=self._text(fields, "escalation_model", ""),
-            max_escalation_depth=self._depth(fields.get("max_escalation_depth")),
-            warnings=warnings,
-        )
-
-    def _default(
-        self, given: list[tuple[str, Any]], required: bool
-    ) -> tuple[Action, tuple[str, ...]]:
-        for at, _ in given[1:]:
-            self.fault(at, "a second default; a table has one")
-        if given:
-            at, value = given[0]
-            return self._action(value, at), ()
-        if required:
-            self.fault("", "default is missing: say what is to be done where no condition fits")
-        return FILLED_DEFAULT, (NO_DEFAULT,)
-
-    def _depth(self, value: Any) -> int | None:
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-            return value
-        self.fault("max_escalation_depth", f"{quote(value)} is not a whole number from 0 up")
-        return None
-
-    def conditions(self, value: Any) -> tuple[tuple[Condition, ...], list[tuple[str, Any]]]:
-        """The conditions of a list, numbered from 1, and the defaults in it with their places."""
-        if not isinstance(value, list):
-            if value is None:
-                self.fault("conditions", "missing; give at least one")
-            else:
-                self.fault("conditions", f"must be a list of conditions, not {kind_of(value)}")
-            return (), []
-        placed = [(f"conditions[{i}]", item) for i, item in enumerate(value)]
-        defaults = [
-            (join(at, DEFAULT), item[DEFAULT])
-            for at, item in placed
-            if isinstance(item, dict) and list(item) == [DEFAULT]
-        ]
-        given = [(at, i) for at, i in placed if not isinstance(i, dict) or list(i) != [DEFAULT]]
-        if not given:
-            self.fault("conditions", "empty; give at least one")
-        if len(given) > MAX_CONDITIONS:
-            self.fault("conditions", _too_many(len(given), MAX_CONDITIONS))
-            return (), defaults
-        read = [(at, self._condition(item, at)) for at, item in given]
-        self._refuse_twice([(at, c.description) for at, c in read if c.description])
-        return tuple(replace(c, number=i) for i, (_, c) in enumerate(read, 1)), defaults
-
-    def _condition(self, item: Any, at: str) -> Condition:
-        if not isinstance(item, dict):
-            self.fault(at, f"a condition is an object, not {kind_of(item)}")
-            return Condition(0, "", (), ())
-        fields = self.fields(item, at, _CONDITION_KEYS)
-        return Condition(
-            number=0,
-            description=self._description(fields, at),
-            checks=self._checks(fields.get("checks", []), join(at, "checks")),
-            branches=self._branches(fields, at),
-        )
-
-    def _description(self, fields: dict[str, Any], at: str) -> str:
-        keys = [key for key in ("description", "condition") if key in fields]
-        if len(keys) != 1:
-            self.fault(at, "needs a description (or condition, which is the same), and only one")
-            return ""
-        text = self._text(fields, keys[0], at) or ""
-        if fold(text) == DEFAULT:
-            self.fault(join(at, keys[0]), _RESERVED)
-        return text
-
-    def _checks(self, value: Any, at: str) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            self.fault(at, f"must be a list of texts, not {kind_of(value)}")
-            return ()
-        texts = [self._name(check, f"{at}[{i}]") for i, check in enumerate(value)]
-        return tuple(text for text in texts if text)
-
-    def _branches(self, fields: dict[str, Any], at: str) -> tuple[Branch, ...]:
-        if ("branches" in fields) == ("branch" in fields):
-            self.fault(at, "needs branches, or branch where there is only one, and not both")
-            return ()
-        if "branch" in fields:
-            return (Branch(SINGLE_BRANCH, self._action(fields["branch"], join(at, "branch"))),)
-        value, at = fields["branches"], join(at, "branches")
-        if not isinstance(value, dict):
-            self.fault(at, f"must be an object of branch name to action, not {kind_of(value)}")
-            return ()
-        if not value:
-            self.fault(at, "empty; give at least one")
-        if len(value) > MAX_BRANCHES:
-            self.fault(at, _too_many(len(value), MAX_BRANCHES))
-            return ()
-        self._refuse_twice([(at, name) for name in value])
-        return tuple(self._branch(name, action, at) for name, action in value.items())
-
-    def _branch(self, name: str, action: Any, at: str) -> Branch:
-        if fold(name) == DEFAULT:
-            self.fault(at, _RESERVED)
-        return Branch(self._name(name, at), self._action(action, join(at, name)))
-
-    def _refuse_twice(self, placed: list[tuple[str, str]]) -> None:
-        seen: set[str] = set()
-        for at, text in placed:
-            if fold(text) in seen:
-                self.fault(at, f"{quote(text)} stands twice (upper and lower case are the same)")
-            seen.add(fold(text))
-
-    def _action(self, value: Any, at: str) -> Action:
-        if isinstance(value, str):
-            value = {"action": value}
-        if not isinstance(value, dict):
-            self.fault(
-                at, f'an action is an object like {{"action": "report"}}, not {kind_of(value)}'
-            )
-            return FILLED_DEFAULT
-        fields = self.fields(value, at, _ACTION_KEYS)
-        kind = self._word(ActionKind, "an action", fields.get("action"), join(at, "action"))
-        tier = None
-        if "tier" in fields:
-            tier = self._word(EscalationTier, "a tier", fields["tier"], join(at, "tier"))
-        prompt, format_ = self._template(fields, "prompt", at), self._template(fields, "format", at)
-        if kind is None:
-            return FILLED_DEFAULT
-        for key in fields:
-            if key not in ("action", *_EXTRA_KEYS[kind]):
-                extra = " and ".join(_EXTRA_KEYS[kind])
-                self.fault(join(at, key), f"does not belong to {kind}, which takes only {extra}")
-        if kind is ActionKind.ESCALATE and tier is None:
-            tier = EscalationTier.OVERSEER
-        return Action(kind, tier, prompt, format_)
-
-    def _word(self, words: type[Word], what: str, value: Any, at: str) -> Word | None:
-        known = [word.value for word in words]
-        if value in known:
-            return words(value)
-        use = f"use {', '.join(known[:-1])} or {known[-1]}"
-        self.fault(
-            at, f"missing; {use}" if value is None else f"{quote(value)} is not {what}; {use}"
-        )
-        return None
-
-    def _template(self, fields: dict[str, Any], key: str, at: str) -> str:
-        value, at = fields.get(key, ""), join(at, key)
-        if not isinstance(value, str):
-            hint = "; put it in quotes" if isinstance(value, dict) else ""
-            self.fault(at, f"must be text, not {kind_of(value)}{hint}")
-            return ""
-        for fault in faults_in(value):
-            self.fault(at, fault)
-        return value.strip()
-
-    def _text(self, fields: dict[str, Any], key: str, at: str) -> str | None:
-        return self._name(fields[key], join(at, key)) if key in fields else None
-
-    def _name(self, value: Any, at: str) -> str:
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        self.fault(at, "empty" if isinstance(value, str) else f"must be text, not {kind_of(value)}")
-        return ""
+# The source as a plain value.
 
 
-_RESERVED = f"{DEFAULT!r} is what a worker reports where nothing fits; use another name"
+def _load(source: object) -> tuple[Any, list[str]]:
+    """The source as a plain value, out of its wrapper, and its small faults. TableError where
+    nothing is left that could be read any further."""
+    faults: list[str] = []
+    try:
+        source = _read(_unwrapped(_read(source), faults))
+        if isinstance(source, list | tuple) and not isinstance(source, Pairs):
+            source = {"conditions": source}
+        value, small = plain(source)
+    except PlainError as error:
+        raise TableError([str(error)]) from None
+    _check_size(_json_bytes(value))
+    return value, faults + small
 
 
 def _read(source: object) -> object:
@@ -361,6 +145,22 @@ def _read(source: object) -> object:
         return source
     _check_size(len(source.encode(errors="replace")))
     return read_text(source)
+
+
+def _unwrapped(source: object, faults: list[str]) -> object:
+    if not isinstance(source, Mapping | Pairs):
+        return source
+    pairs = list(source.items() if isinstance(source, Mapping) else source)
+    inner = [value for key, value in pairs if key == _WRAPPER]
+    if not inner:
+        return source
+    if len(inner) > 1:
+        faults.append(f"the key {_WRAPPER!r} stands twice")
+    for key, _ in pairs:
+        if key not in (_WRAPPER, *_TASK_KEYS):
+            what = quote(key) if isinstance(key, str) else kind_of(key)
+            faults.append(f"unknown key {what} beside {_WRAPPER!r}; move it into the table")
+    return inner[0]
 
 
 def _json_bytes(value: Any) -> int:
@@ -374,3 +174,197 @@ def _check_size(size: int) -> None:
 
 def _too_many(count: int, limit: int) -> str:
     return f"{count} are too many; at most {limit}"
+
+
+# The form of a table, as it is written: null is the same as leaving a key out.
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise ValueError("empty")
+    return text.strip()
+
+
+def _unreserved(name: str) -> str:
+    if fold(name) == DEFAULT:
+        raise ValueError(_RESERVED)
+    return name
+
+
+def _template(text: str) -> str:
+    if faults := list(faults_in(text)):
+        raise ValueError(*faults)
+    return text.strip()
+
+
+Name = Annotated[str, AfterValidator(_name)]
+ConditionName = Annotated[Name, AfterValidator(_unreserved)]
+Template = Annotated[str, AfterValidator(_template)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ActionForm(_Form):
+    action: ActionKind
+    tier: EscalationTier | None = None
+    prompt: Template | None = None
+    format: Template | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return {"action": value} if isinstance(value, str) else value
+
+    @field_validator("tier", "prompt", "format", mode="before")
+    @classmethod
+    def _belongs(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = info.data.get("action")
+        if value is not None and kind is not None and info.field_name not in _EXTRA_KEYS[kind]:
+            extra = " and ".join(_EXTRA_KEYS[kind])
+            raise ValueError(f"does not belong to {kind}, which takes only {extra}")
+        return value
+
+    def read(self) -> Action:
+        escalates = self.action is ActionKind.ESCALATE
+        tier = self.tier or EscalationTier.OVERSEER if escalates else None
+        return Action(self.action, tier, self.prompt or "", self.format or "")
+
+
+def _branches(given: dict[str, ActionForm]) -> dict[str, ActionForm]:
+    faults = [text for _, text in _repeated(given)]
+    faults += [_RESERVED for name in given if fold(name) == DEFAULT]
+    faults += ["empty" for name in given if not name.strip()]
+    if not 0 < len(given) <= MAX_BRANCHES:
+        faults.append(_too_many(len(given), MAX_BRANCHES) if given else "empty; give at least one")
+    if faults:
+        raise ValueError(*faults)
+    return given
+
+
+class ConditionForm(_Form):
+    """An item of the list of conditions; in its place may stand the default, alone."""
+
+    description: ConditionName | None = None
+    condition: ConditionName | None = None
+    checks: list[Name] | None = None
+    branches: Annotated[dict[str, ActionForm], AfterValidator(_branches)] | None = None
+    branch: ActionForm | None = None
+    default: ActionForm | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.default is not None and self.model_fields_set == {DEFAULT}:
+            return self
+        faults = []
+        if self.default is not None:
+            faults.append("the default is no part of a condition; let it stand alone")
+        if (self.description is None) == (self.condition is None):
+            faults.append("needs a description (or condition, which is the same), and only one")
+        if (self.branches is None) == (self.branch is None):
+            faults.append("needs branches, or branch where there is only one, and not both")
+        if faults:
+            raise ValueError(*faults)
+        return self
+
+    def read(self, number: int) -> Condition:
+        branches = self.branches or ({SINGLE_BRANCH: self.branch} if self.branch else {})
+        return Condition(
+            number=number,
+            description=self.description or self.condition or "",
+            checks=tuple(self.checks or ()),
+            branches=tuple(Branch(name.strip(), form.read()) for name, form in branches.items()),
+        )
+
+
+class ConditionsForm(_Form):
+    conditions: list[ConditionForm] | None = None
+
+    def read(self, faults: list[str]) -> tuple[tuple[Condition, ...], list[tuple[str, Action]]]:
+        """The conditions, numbered from 1, and the defaults among them with their places."""
+        defaults: list[tuple[str, Action]] = []
+        read: list[tuple[str, Condition]] = []
+        for index, item in enumerate(self.conditions or ()):
+            at = f"conditions[{index}]"
+            if item.default is not None:
+                defaults.append((f"{at}.{DEFAULT}", item.default.read()))
+            else:
+                read.append((at, item.read(len(read) + 1)))
+        if not read:
+            wrong = "missing" if self.conditions is None else "empty"
+            faults.append(f"conditions: {wrong}; give at least one")
+        repeated = _repeated(condition.description for _, condition in read)
+        faults += [f"{read[index][0]}: {text}" for index, text in repeated]
+        return tuple(condition for _, condition in read), defaults
+
+
+class TableForm(ConditionsForm):
+    default: ActionForm | None = None
+    escalation_model: Name | None = None
+    max_escalation_depth: Annotated[int, Field(strict=True, ge=0)] | None = None
+
+
+def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Which of the names stood there before, and what is said of it."""
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if fold(name) in seen:
+            yield index, f"{quote(name)} stands twice (upper and lower case are the same)"
+        seen.add(fold(name))
+
+
+# What is wrong with the form, in words.
+
+_WANTED = {
+    "TableForm": "a table is an object or a list of conditions",
+    "ConditionForm": "a condition is an object",
+    "ActionForm": 'an action is an object like {"action": "report"}',
+    "conditions": "must be a list of conditions",
+    "checks": "must be a list of texts",
+    "branches": "must be an object of branch name to action",
+}
+_WORDS = {"action": ("an action", ActionKind), "tier": ("a tier", EscalationTier)}
+
+F = TypeVar("F", bound=_Form)
+
+
+def _validated(form: type[F], value: Any, faults: list[str]) -> F:
+    try:
+        return form.model_validate(value)
+    except ValidationError as error:
+        said = [text for one in error.errors(include_url=False) for text in _said(one, form)]
+        raise TableError(faults + said) from None
+
+
+def _said(error: ErrorDetails, form: type[_Form]) -> Iterator[str]:
+    loc, value = error["loc"], error["input"]
+    parent, key = loc[:-1], str(loc[-1]) if loc else ""
+    match error["type"]:
+        case "value_error":
+            yield from (_at(loc, str(text)) for text in error["ctx"]["error"].args)
+        case "extra_forbidden":
+            where = form if not parent else ConditionForm if len(parent) == 2 else ActionForm
+            known = ", ".join(where.model_fields)
+            yield _at(parent, f"unknown key {quote(key)}; known are {known}")
+        case "missing" | "enum" as kind:
+            what, words = _WORDS[key]
+            *others, last = words
+            given = kind == "enum" and value is not None
+            wrong = f"{quote(value)} is not {what}" if given else "missing"
+            yield _at(loc, f"{wrong}; use {', '.join(others)} or {last}")
+        case "string_type":
+            hint = "; put it in quotes" if isinstance(value, dict) else ""
+            yield _at(loc, f"must be text, not {kind_of(value)}{hint}")
+        case "int_type" | "greater_than_equal":
+            yield _at(loc, f"{quote(value)} is not a whole number from 0 up")
+        case _:
+            wanted = _WANTED[error.get("ctx", {}).get("class_name", key)]
+            yield _at(loc, f"{wanted}, not {kind_of(value)}")
+
+
+def _at(loc: tuple[int | str, ...], text: str) -> str:
+    place = ""
+    for part in loc:
+        place = f"{place}[{part}]" if isinstance(part, int) else join(place, part)
+    return f"{place}: {text}" if place else text

@@ -3,6 +3,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from agent.delegation.core.arguments import Fault
 from agent.delegation.core.overseer import (
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
@@ -10,14 +11,14 @@ from agent.delegation.core.overseer import (
     OPTION_LIMIT,
     RESOLVE,
     Extension,
-    Fault,
     HumanRequest,
     Resolution,
     parse_extension,
     parse_human_request,
     parse_resolution,
 )
-from agent.delegation.tables.parse import extend, parse_table, to_json
+from agent.delegation.tables.model import to_json
+from agent.delegation.tables.parse import extend, parse_table
 from tests.support.seed_tables import YAML_TABLE
 from tests.support.small_tables import one
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.delegation.core.arguments import Fault
 from agent.delegation.core.report import (
     EVIDENCE_LIMIT,
     RAW_TAIL_LIMIT,
     REPORT_TOOL,
-    Fault,
     Matched,
     Report,
     Unmatched,

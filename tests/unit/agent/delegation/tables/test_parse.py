@@ -3,19 +3,17 @@ import json
 import pytest
 import yaml
 
-from agent.delegation.tables.parse import (
+from agent.delegation.tables.model import (
     Action,
     ActionKind,
     Branch,
     EscalationTier,
-    TableError,
     describe,
-    extend,
-    parse_table,
     position,
     report_branches,
     to_json,
 )
+from agent.delegation.tables.parse import TableError, extend, parse_table
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 from tests.support.small_tables import one, table_of
 

@@ -6,14 +6,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.delegation.tables.parse import (
-    BranchTable,
-    TableError,
-    extend,
-    fold,
-    parse_table,
-    to_json,
-)
+from agent.delegation.tables.model import BranchTable, fold, to_json
+from agent.delegation.tables.parse import TableError, extend, parse_table
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 
 patient = settings(deadline=None)
