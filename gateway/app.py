@@ -2,12 +2,11 @@
 
 import gc
 import logging
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
+from adapters.platforms import TERMINAL, configured
 from adapters.terminal.adapter import TerminalAdapter
 from agent.compaction.service import Compacting
 from agent.delegation.pending_calls import Results
@@ -49,8 +48,6 @@ from storage.store import Store
 log = logging.getLogger(__name__)
 
 LEAST_CAP = 30.0
-NO_DRAWING = (None, "", "dumb", "unknown")
-"""Values of TERM that say that the cursor cannot be moved."""
 
 
 async def bootstrap(
@@ -72,7 +69,7 @@ async def bootstrap(
         adapter.name: adapter
         for adapter in (adapters if adapters is not None else platform_adapters(config))
     }
-    terminal = by_platform.get("terminal")
+    terminal = by_platform.get(TERMINAL.name)
     if isinstance(terminal, TerminalAdapter):
         terminal.reopen = partial(store.read, reopened)
     models = Models(*model_specs(config))
@@ -175,46 +172,10 @@ def _needs_litellm(models: Models) -> bool:
     return any(spec.model.partition(":")[0] not in own for spec in models.specs())
 
 
-def platform_adapters(config: Config) -> list[Adapter]:
-    """The configured platforms; the terminal where there is none."""
-    found: list[Adapter] = []
-    specs = command_specs()
-    if config.telegram is not None:
-        from adapters.telegram.adapter import TelegramAdapter
-
-        telegram = config.telegram
-        found.append(
-            TelegramAdapter(
-                telegram.token.get_secret_value(),
-                base_url=telegram.base_url,
-                base_file_url=telegram.base_file_url,
-                commands=specs,
-            )
-        )
-    if config.discord is not None:
-        from adapters.discord.adapter import DiscordAdapter
-
-        discord = config.discord
-        found.append(
-            DiscordAdapter(
-                discord.token.get_secret_value(),
-                api_base=discord.api_base,
-                gateway_url=discord.gateway_url,
-                commands=specs,
-            )
-        )
-    return found or [terminal_adapter()]
-
-
-def terminal_adapter() -> Adapter:
-    """The chat in this terminal: drawn in place where it is one that can be drawn on, else line by
-    line."""
-    specs = command_specs()
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
-        return TerminalAdapter(commands=specs)
-    from adapters.terminal.live_screen import LiveScreen
-
-    return TerminalAdapter(LiveScreen(commands=specs), specs)
+def platform_adapters(config: Config, *, terminal: bool = False) -> list[Adapter]:
+    """The configured platforms; the terminal where there is none, or it alone is wanted."""
+    platforms = [] if terminal else configured(config)
+    return [platform.build(config, command_specs()) for platform in platforms or [TERMINAL]]
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.base import Adapter, AdapterError, Misconfigured
+from adapters.platforms import private_chat
 from gateway.inbound.router import Router
 from gateway.outbound.composer import Composer
 from gateway.turns.failures import once_there
@@ -147,9 +148,12 @@ class Platforms:
 
     async def _tell(self, about: Adapter, text: str) -> None:
         """The owners on the other platforms, in private."""
-        chats = [chat for owner in self.owners if (chat := _private_chat(owner))]
         others = set(self.serving) - {about.name}
-        reached = [chat for chat in chats if chat.partition(":")[0] in others]
+        reached = [
+            chat.address
+            for owner in self.owners
+            if (chat := private_chat(owner)) is not None and chat.platform in others
+        ]
         try:
             await self.store.run(partial(self._post, chats=reached, text=text))
         except StoreError:
@@ -177,11 +181,3 @@ def _reason(problem: Exception) -> str:
     if isinstance(problem, AdapterError):
         return f"{str(problem).rstrip('.')}."
     return "something went wrong in the bot; its log says what."
-
-
-def _private_chat(identity: str) -> str:
-    """The address of somebody's private chat with the bot; "" where it stands for many people."""
-    platform, _, user = identity.partition(":")
-    if user == "*":
-        return ""
-    return f"discord:user:{user}" if platform == "discord" else identity

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 from adapters.base import AdapterError, Misconfigured
-from gateway.app import bootstrap, terminal_adapter
+from adapters.platforms import configured
+from gateway.app import bootstrap, platform_adapters
 from gateway.cli.demo import tour
 from gateway.cli.doctor import examine
 from gateway.cli.sessions import manage
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return asyncio.run(manage(arguments, _configured(path)))
             case command:
                 config = _configured(path)
-                terminal = command == "chat" or not (config.telegram or config.discord)
+                terminal = command == "chat" or not configured(config)
                 if terminal and not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
                 return asyncio.run(serve(config, terminal=terminal))
@@ -67,7 +68,8 @@ async def serve(config: Config, *, terminal: bool = False) -> int:
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
-        app = await bootstrap(config, adapters=[terminal_adapter()] if terminal else None)
+        adapters = platform_adapters(config, terminal=True) if terminal else None
+        app = await bootstrap(config, adapters=adapters)
         task = asyncio.ensure_future(app.run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
