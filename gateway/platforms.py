@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.base import Adapter, AdapterError, Misconfigured
 from adapters.platforms import private_chat
+from agent.backoff import backoff
 from gateway.inbound.router import Router
 from gateway.outbound.composer import Composer
 from gateway.turns.failures import once_there
@@ -27,8 +28,8 @@ STEADY = 30.0
 class _Outage:
     """Failures of a platform, from the first until it was served for a while."""
 
-    pause: float = FIRST_PAUSE
-    """Seconds until it is tried again."""
+    pauses: Iterator[float] = field(default_factory=lambda: backoff(FIRST_PAUSE, LONGEST_PAUSE))
+    """Seconds until it is tried again, each time."""
     told: bool = False
     """Whether the owners have heard of it."""
 
@@ -78,9 +79,10 @@ class Platforms:
                 # The boundary between platforms: whatever fails here, the others are served.
                 problem = error
             outage = self._outages.setdefault(adapter.name, _Outage())
+            pause = next(outage.pauses)
+            self._log(adapter, problem, pause)
             await self._fell(adapter, problem, outage)
-            await asyncio.sleep(outage.pause)
-            outage.pause = min(outage.pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def _serve(self, adapter: Adapter) -> None:
         who = await adapter.start()
@@ -114,7 +116,6 @@ class Platforms:
     async def _fell(self, adapter: Adapter, problem: Exception, outage: _Outage) -> None:
         self.serving.pop(adapter.name, None)
         self._ready.discard(adapter.name)
-        self._log(adapter, problem, outage.pause)
         await close(adapter)
         self._say_ready()
         if adapter.name in self._seen and not outage.told:
