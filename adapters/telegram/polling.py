@@ -11,7 +11,8 @@ from telegram.request import BaseRequest, HTTPXRequest
 
 from adapters.backoff import backoff
 from adapters.base import Receive
-from adapters.events import NOWHERE, Conversation, Unreadable, Update, clean
+from adapters.cleaning import clean
+from adapters.events import NOWHERE, Conversation, Unreadable, Update
 from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
 from adapters.telegram.normalize import normalize
 

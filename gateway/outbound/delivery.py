@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
-from adapters.events import clean
+from adapters.cleaning import clean
 from agent.backoff import backoff
 from gateway.outbound.composer import outgoing
 from storage.errors import StoreUnavailable
