@@ -1,5 +1,6 @@
 """Platforms, thin: what happens there as updates, what is to be said there as calls.
 
-`events` come in, `base` is the seam and what goes out, `recording` is the fake that ships. An
-adapter keeps nothing and decides nothing. Imports nothing of Bough.
+`events` come in, `base` is the seam and what goes out, `recording` is the fake that ships;
+`platforms` says what differs between them, and builds their adapters; `cleaning` makes foreign text
+fit. An adapter keeps nothing and decides nothing. Imports nothing of Bough.
 """

@@ -1,22 +1,9 @@
 """What comes in from a platform, in one vocabulary for all of them. Nothing here does I/O."""
 
-import re
-import unicodedata
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
-LONGEST_NAME = 64
-"""Characters of what a person is called."""
-
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb"
-    "\U000e0000-\U000e0fff]"
-)
-"""Controls, direction marks and what is blank: they turn text around, or hide in it. Joiners
-(U+200C, U+200D) stay: emoji and several scripts are written with them."""
-_BLANK = ("C", "M", "Z")
-"""Beginnings of the categories of characters that show nothing when they stand alone."""
+from adapters.cleaning import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +120,6 @@ class Unreadable:
 
 
 Update = Message | Press | Unreadable
-
-
-def clean(text: str) -> str:
-    """Text that every database and encoder takes: NUL and lone surrogates become U+FFFD."""
-    return "".join("�" if c == "\0" or "\ud800" <= c <= "\udfff" else c for c in text)
-
-
-def display_name(name: str, identity: str) -> str:
-    """A name that people chose, on one line, bounded, without what cannot be seen or turns the text
-    around it; their identity where nothing is left to be seen."""
-    line = " ".join(_UNSEEN.sub("", clean(name)).split())[:LONGEST_NAME].strip()
-    shows = any(not unicodedata.category(c).startswith(_BLANK) for c in line)
-    return line if shows else identity
 
 
 Cleaned = TypeVar("Cleaned")

@@ -2,13 +2,11 @@
 
 import gc
 import logging
-import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.terminal.adapter import Reopened, TerminalAdapter
+from adapters.platforms import TERMINAL, Reopen, configured
 from agent.compaction.service import Compacting
 from agent.delegation.pending_calls import Results
 from agent.delegation.runner import Life, Subagents
@@ -55,8 +53,6 @@ from storage.store import Store
 log = logging.getLogger(__name__)
 
 LEAST_CAP = 30.0
-NO_DRAWING = (None, "", "dumb", "unknown")
-"""Values of TERM that say that the cursor cannot be moved."""
 
 
 async def bootstrap(
@@ -78,7 +74,7 @@ async def bootstrap(
         store = await SqlStore.open(config.storage.url)
     if adapters is None:
         reopen = partial(store.read, reopened)
-        adapters = [terminal_adapter(reopen)] if terminal else platform_adapters(config, reopen)
+        adapters = platform_adapters(config, reopen, terminal=terminal)
     models = Models(*model_specs(config))
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
@@ -201,50 +197,13 @@ def _needs_litellm(models: Models) -> bool:
     return any(spec.model.partition(":")[0] not in own for spec in models.specs())
 
 
-Reopen = Callable[[], Awaitable[Reopened | None]]
-"""What somebody who comes back to a terminal is told."""
-
-
-def platform_adapters(config: Config, reopen: Reopen | None = None) -> list[Adapter]:
-    """The configured platforms; the terminal where there is none."""
-    found: list[Adapter] = []
-    specs = command_specs()
-    if config.telegram is not None:
-        from adapters.telegram.adapter import TelegramAdapter
-
-        telegram = config.telegram
-        found.append(
-            TelegramAdapter(
-                telegram.token.get_secret_value(),
-                base_url=telegram.base_url,
-                base_file_url=telegram.base_file_url,
-                commands=specs,
-            )
-        )
-    if config.discord is not None:
-        from adapters.discord.adapter import DiscordAdapter
-
-        discord = config.discord
-        found.append(
-            DiscordAdapter(
-                discord.token.get_secret_value(),
-                api_base=discord.api_base,
-                gateway_url=discord.gateway_url,
-                commands=specs,
-            )
-        )
-    return found or [terminal_adapter(reopen)]
-
-
-def terminal_adapter(reopen: Reopen | None = None) -> Adapter:
-    """The chat in this terminal: drawn in place where it is one that can be drawn on, else line by
-    line."""
-    specs = command_specs()
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
-        return TerminalAdapter(commands=specs, reopen=reopen)
-    from adapters.terminal.live_screen import LiveScreen
-
-    return TerminalAdapter(LiveScreen(commands=specs), specs, reopen=reopen)
+def platform_adapters(
+    config: Config, reopen: Reopen | None = None, *, terminal: bool = False
+) -> list[Adapter]:
+    """The configured platforms; the terminal where there is none, or it alone is wanted.
+    `reopen`: what somebody who comes back to a terminal is told."""
+    platforms = [] if terminal else configured(config)
+    return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

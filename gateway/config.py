@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from adapters.events import Conversation
+from adapters.platforms import PlatformSettings, checked_address, checked_identity
 from agent.settings import (
     TIERS,
     BudgetsConfig,
@@ -32,9 +32,7 @@ from agent.settings import (
     DelegationConfig,
     ModelsConfig,
     Section,
-    Token,
     ToolsConfig,
-    Url,
     several,
 )
 from gateway.errors import ConfigError
@@ -44,7 +42,6 @@ PREFIX = "BOUGH_"
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
 DEFAULT_FILE = Path("bough.toml")
-PLATFORMS = ("telegram", "discord", "terminal")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -58,32 +55,9 @@ def seconds(value: object) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _identity(value: str) -> str:
-    platform, _, who = value.partition(":")
-    if platform not in PLATFORMS or not who:
-        raise ValueError(
-            f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*"'
-        )
-    if platform != "terminal" and not re.fullmatch(r"[0-9]+|\*", who):
-        raise ValueError(f"{value!r} is not a number; write to the bot, and it says who you are")
-    return value
-
-
-def _address(value: str) -> str:
-    conversation = Conversation.parse(value)
-    if conversation.platform not in PLATFORMS:
-        raise ValueError(f"{value!r}: the platform must be one of {', '.join(PLATFORMS)}")
-    if conversation.platform == "discord" and not re.fullmatch(r"discord:(user:)?[0-9]+", value):
-        raise ValueError(
-            f'{value!r} is not "discord:CHANNEL" (a thread is a channel) or "discord:user:ID", by '
-            'number: "Copy ID" in Discord, once "Developer Mode" is on in its settings'
-        )
-    return value
-
-
 Duration = Annotated[float, BeforeValidator(seconds)]
-Identity = Annotated[str, AfterValidator(_identity)]
-Address = Annotated[str, AfterValidator(_address)]
+Identity = Annotated[str, AfterValidator(checked_identity)]
+Address = Annotated[str, AfterValidator(checked_address)]
 Identities = Annotated[tuple[Identity, ...], BeforeValidator(several)]
 Addresses = Annotated[tuple[Address, ...], BeforeValidator(several)]
 
@@ -93,19 +67,6 @@ class Storage(Section):
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         yield "url", "…"  # there may be a password in it
-
-
-class Telegram(Section):
-    token: Token
-    base_url: Url = "https://api.telegram.org/bot"
-    base_file_url: Url = "https://api.telegram.org/file/bot"
-    mode: Literal["polling"] = "polling"
-
-
-class Discord(Section):
-    token: Token
-    api_base: Url = "https://discord.com/api/v10"
-    gateway_url: str | None = None
 
 
 class AccessConfig(Section):
@@ -136,10 +97,8 @@ class SessionConfig(CompactionConfig):
     max_children: int = Field(default=1_000, ge=1)
 
 
-class Config(Section):
+class Config(PlatformSettings):
     storage: Storage = Storage()
-    telegram: Telegram | None = None
-    discord: Discord | None = None
     models: ModelsConfig = ModelsConfig()
     delegation: DelegationConfig = DelegationConfig()
     access: AccessConfig = AccessConfig()

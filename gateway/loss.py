@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from adapters.base import Adapter, AdapterError, Post
 from adapters.events import Conversation
+from adapters.platforms import private_chat
 from agent.text.markdown import escape
 from storage.errors import StoreLost
 
@@ -31,10 +32,10 @@ def loss_in(group: BaseExceptionGroup[BaseException]) -> StoreLost | None:
 async def tell_owners(text: str, owners: Iterable[str], serving: Mapping[str, Adapter]) -> None:
     """Best effort: who cannot be reached is in the log."""
     told = [
-        _tell(adapter, identity, text)
-        for identity in owners
-        for platform, _, person in [identity.partition(":")]
-        if (adapter := serving.get(platform)) is not None and person != "*"
+        _tell(adapter, chat, text)
+        for owner in owners
+        if (chat := private_chat(owner)) is not None
+        and (adapter := serving.get(chat.platform)) is not None
     ]
     try:
         async with asyncio.timeout(PATIENCE):
@@ -45,12 +46,9 @@ async def tell_owners(text: str, owners: Iterable[str], serving: Mapping[str, Ad
         log.warning("not every owner could be told within %g s", PATIENCE)
 
 
-async def _tell(adapter: Adapter, identity: str, text: str) -> None:
-    platform, _, person = identity.partition(":")
-    # Telegram's private chats are called as the person is; Discord's have to be opened.
-    private = Conversation(platform, f"user:{person}" if platform == "discord" else person)
+async def _tell(adapter: Adapter, chat: Conversation, text: str) -> None:
     try:
         for body in adapter.render(f"🛑 {escape(text)}"):
-            await adapter.deliver(Post(private, body))
+            await adapter.deliver(Post(chat, body))
     except AdapterError as error:
-        log.warning("%s could not be told: %s", identity, error)
+        log.warning("%s could not be told: %s", chat.address, error)

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.base import Adapter, AdapterError, Misconfigured
+from adapters.platforms import private_chat
+from agent.backoff import backoff
 from gateway.inbound.router import Router
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
@@ -27,8 +29,8 @@ STEADY = 30.0
 class _Outage:
     """Failures of a platform, from the first until it was served for a while."""
 
-    pause: float = FIRST_PAUSE
-    """Seconds until it is tried again."""
+    pauses: Iterator[float] = field(default_factory=lambda: backoff(FIRST_PAUSE, LONGEST_PAUSE))
+    """Seconds until it is tried again, each time."""
     told: bool = False
     """Whether the owners have heard of it."""
 
@@ -78,9 +80,10 @@ class Platforms:
                 # The boundary between platforms: whatever fails here, the others are served.
                 problem = error
             outage = self._outages.setdefault(adapter.name, _Outage())
+            pause = next(outage.pauses)
+            self._log(adapter, problem, pause)
             await self._fell(adapter, problem, outage)
-            await asyncio.sleep(outage.pause)
-            outage.pause = min(outage.pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def _serve(self, adapter: Adapter) -> None:
         who = await adapter.start()
@@ -114,7 +117,6 @@ class Platforms:
     async def _fell(self, adapter: Adapter, problem: Exception, outage: _Outage) -> None:
         self.serving.closed(adapter.name)
         self._ready.discard(adapter.name)
-        self._log(adapter, problem, outage.pause)
         await close(adapter)
         self._say_ready()
         if adapter.name in self._seen and not outage.told:
@@ -148,9 +150,12 @@ class Platforms:
 
     async def _tell(self, about: Adapter, text: str) -> None:
         """The owners on the other platforms, in private."""
-        chats = [chat for owner in self.owners if (chat := _private_chat(owner))]
         others = set(self.serving) - {about.name}
-        reached = [chat for chat in chats if chat.partition(":")[0] in others]
+        reached = [
+            chat.address
+            for owner in self.owners
+            if (chat := private_chat(owner)) is not None and chat.platform in others
+        ]
         try:
             await self.store.run(partial(self._post, chats=reached, text=text))
         except StoreError:
@@ -178,11 +183,3 @@ def _reason(problem: Exception) -> str:
     if isinstance(problem, AdapterError):
         return f"{str(problem).rstrip('.')}."
     return "something went wrong in the bot; its log says what."
-
-
-def _private_chat(identity: str) -> str:
-    """The address of somebody's private chat with the bot; "" where it stands for many people."""
-    platform, _, user = identity.partition(":")
-    if user == "*":
-        return ""
-    return f"discord:user:{user}" if platform == "discord" else identity

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from adapters.platforms import PLATFORMS, TERMINAL
 from gateway.config import Config
 from gateway.inbound.router import Router
 from gateway.loss import loss_in, tell_owners
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 SWEEP_EVERY = 30.0
 TICK_EVERY = 1.0
 """Seconds between looks at what a question's policy makes due."""
-PRESSES_KEPT = 150.0
-"""Seconds. Telegram forgets presses that a bot did not fetch for longer (measured)."""
 ALIVE = "alive"
 
 
@@ -100,7 +99,7 @@ class App:
 
     def _warn_of_silence(self) -> None:
         access = self.config.access
-        if set(self.platforms.adapters) - {"terminal"} and not (access.allow or access.owners):
+        if set(self.platforms.adapters) - {TERMINAL.name} and not (access.allow or access.owners):
             log.warning("nobody may talk to the bot: fill allow or owners under [access]")
 
     async def _sweep(self) -> None:
@@ -120,13 +119,14 @@ class App:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
         alive = await self.store.read(lambda tx: tx.directory.fact(ALIVE))
         away = time.time() - alive if alive is not None else 0.0
-        # Below 0 the clock was set back, and nobody knows how long it was.
-        unsure = away < 0 or away > PRESSES_KEPT
-        platforms = {"terminal"} | ({"telegram"} if unsure else set())
-        for platform in sorted(platforms & set(self.platforms.adapters)):
-            count = await self.store.run(partial(self.questions.repost, platform=platform))
+        for name in self.platforms.adapters:
+            kept = PLATFORMS[name].presses_kept if name in PLATFORMS else None
+            # Below 0 the clock was set back, and nobody knows how long it was.
+            if kept is None or 0 <= away < kept:
+                continue
+            count = await self.store.run(partial(self.questions.repost, platform=name))
             if count:
-                log.info("%s: %d open questions were posted afresh", platform, count)
+                log.info("%s: %d open questions were posted afresh", name, count)
 
     async def _tick(self) -> None:
         """Escalate and expire questions when they are due."""

@@ -1,9 +1,17 @@
-"""JSON as the stores keep it."""
+"""Text and JSON as the stores keep them."""
 
 import json
+import re
 from typing import Any
 
 from pydantic_core import from_json
+
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Text that every database and encoder takes: NUL and lone surrogates become U+FFFD."""
+    return _UNWRITABLE.sub("\ufffd", text)
 
 
 def dumps(value: Any) -> str:

@@ -11,6 +11,7 @@ import yarl
 from discord.gateway import DiscordWebSocket, KeepAliveHandler
 from discord.http import Route
 
+from adapters.backoff import backoff
 from adapters.base import Misconfigured
 
 API_BASE = "https://discord.com/api/v10"
@@ -68,7 +69,7 @@ async def stay_connected(client: discord.Client) -> None:
 
     Misconfigured where Discord closes the connection for a reason that does not pass.
     """
-    clock, pause = asyncio.get_running_loop().time, _FIRST_PAUSE
+    clock, pauses = asyncio.get_running_loop().time, backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
     kinds: set[type[Exception]] = set()
     while True:
         began = clock()
@@ -90,7 +91,9 @@ async def stay_connected(client: discord.Client) -> None:
                 # discord.py issue 10520: where the very first connection fails, connect() waits
                 # and then fails on the missing old one. Trying again is what it meant to do.
                 continue
-            pause = _FIRST_PAUSE if clock() - began > _LONGEST_PAUSE else pause
+            if clock() - began > _LONGEST_PAUSE:
+                pauses = backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+            pause = next(pauses)
             _log.error(
                 "Discord's gateway cannot be understood (%r); a new connection in %g s",
                 error,
@@ -100,7 +103,6 @@ async def stay_connected(client: discord.Client) -> None:
             kinds.add(type(error))
             await _abandon(client)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 async def _abandon(client: discord.Client) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import aiohttp
@@ -11,6 +12,7 @@ import discord
 from discord.abc import User as DiscordUser
 from discord.gateway import DiscordWebSocket
 
+from adapters.backoff import backoff
 from adapters.base import AdapterError, Receive, Throttled, Unavailable
 from adapters.discord.client import stay_connected
 from adapters.discord.history import LIMIT, Unparsed, missed
@@ -28,9 +30,9 @@ from adapters.discord.unreadable import (
 from adapters.events import Conversation, Message, Press, Unreadable
 
 _READERS = 4
-_PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0, 0.0)
-"""After each attempt to read a history; there is one attempt per pause. So long an outage may be;
-after that the channel's live messages, which wait meanwhile, are worth more."""
+_PAUSES = (*islice(backoff(1.0, 60.0), 10), 0.0)
+"""Seconds after each attempt to read a history; there is one attempt per pause. So long an outage
+may be; after that the channel's live messages, which wait meanwhile, are worth more."""
 _LONGEST_SILENCE_SECONDS = 1.5
 """Half the time in which Discord wants an interaction acknowledged."""
 
@@ -295,7 +297,7 @@ class Intake:
 
     async def _history(self, channel: int) -> list[discord.Message | Unparsed]:
         """Empty where it cannot be read; the reason is logged."""
-        for pause in _PAUSES_SECONDS:
+        for pause in _PAUSES:
             try:
                 return await missed(self._client, channel, self._newest[channel])
             except (Unavailable, Throttled) as error:

@@ -8,9 +8,10 @@ from typing import Any
 import discord
 from discord.abc import User as DiscordUser
 
+from adapters.cleaning import clean, display_name
 from adapters.discord.interactions import Handle, Kind
 from adapters.discord.payload import BUTTON_PREFIX
-from adapters.events import Conversation, File, Message, Press, User, clean, display_name
+from adapters.events import Conversation, File, Message, Press, User
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""

@@ -13,8 +13,8 @@ from typing import Any
 from discord.utils import escape_markdown
 
 from adapters.base import Button, CommandSpec, Edit, Post, Upload
+from adapters.cleaning import clean
 from adapters.discord.text import LIMIT, fit, units
-from adapters.events import clean
 from adapters.filenames import safe_name
 
 Payload = dict[str, Any]

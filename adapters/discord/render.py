@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from adapters.base import Body
+from adapters.cleaning import clean
 from adapters.discord.segments import Code, Prose, segments
 from adapters.discord.text import LIMIT, characters, hard_cut, units
-from adapters.events import clean
 
 _FENCE = "```"
 _BACKTICKS = re.compile(r"`{3,}")

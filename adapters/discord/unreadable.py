@@ -14,7 +14,8 @@ from typing import Any
 import discord
 from discord.abc import User
 
-from adapters.events import NOWHERE, Conversation, Unreadable, clean
+from adapters.cleaning import clean
+from adapters.events import NOWHERE, Conversation, Unreadable
 
 CREATED, UPDATED, INTERACTION = "MESSAGE_CREATE", "MESSAGE_UPDATE", "INTERACTION_CREATE"
 _READY = "READY"

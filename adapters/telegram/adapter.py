@@ -25,7 +25,8 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
-from adapters.events import Conversation, clean
+from adapters.cleaning import clean
+from adapters.events import Conversation
 from adapters.telegram.errors import adapter_errors, refused_token
 from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token

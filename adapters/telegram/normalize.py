@@ -7,7 +7,8 @@ from hashlib import sha256
 import telegram
 from telegram.constants import ChatType, MessageEntityType
 
-from adapters.events import Conversation, File, Message, Press, User, clean, display_name
+from adapters.cleaning import clean, display_name
+from adapters.events import Conversation, File, Message, Press, User
 from adapters.telegram import utf16
 
 PLATFORM = "telegram"

@@ -9,8 +9,10 @@ import telegram
 from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest
 
+from adapters.backoff import backoff
 from adapters.base import Receive
-from adapters.events import NOWHERE, Conversation, Unreadable, Update, clean
+from adapters.cleaning import clean
+from adapters.events import NOWHERE, Conversation, Unreadable, Update
 from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
 from adapters.telegram.normalize import normalize
 
@@ -21,8 +23,8 @@ _UNREADABLE = "bough_unreadable"
 _REASON = 200
 """Characters of that."""
 _UPDATES = ("message", "edited_message", "callback_query")
-_FIRST_DELAY = 0.25
-_LONGEST_DELAY = 30.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
+"""Seconds between failures."""
 
 
 class PollingRequest(HTTPXRequest):
@@ -64,8 +66,12 @@ class Outage:
 
     def __init__(self, end: str) -> None:
         self._end = end
+        self._begin()
+
+    def _begin(self) -> None:
         self._failures = 0
         self._heard = ""
+        self._pauses = backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
 
     def is_news(self, what: str) -> bool:
         news = what != self._heard
@@ -75,13 +81,12 @@ class Outage:
     def delay(self) -> float:
         """Seconds to wait after one more failure."""
         self._failures += 1
-        return min(_LONGEST_DELAY, _FIRST_DELAY * 2.0 ** min(self._failures - 1, 10))
+        return next(self._pauses)
 
     def over(self) -> None:
         if self._failures:
             log.info("%s, after %d failures", self._end, self._failures)
-        self._failures = 0
-        self._heard = ""
+        self._begin()
 
 
 class Poller:

@@ -11,7 +11,7 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 from telegram.constants import CallbackQueryLimit, InlineKeyboardMarkupLimit, MessageLimit
 
 from adapters.base import Body, Button, Refused
-from adapters.events import clean
+from adapters.cleaning import clean
 from adapters.telegram import utf16
 from adapters.telegram.markdown import convert
 from adapters.telegram.rich import Rich, clipped, split

@@ -24,7 +24,8 @@ from adapters.base import (
     Receive,
     Typing,
 )
-from adapters.events import Conversation, File, Message, Press, Update, User, clean
+from adapters.cleaning import clean
+from adapters.events import Conversation, File, Message, Press, Update, User
 from adapters.terminal.files import load, save
 from adapters.terminal.plain_screen import PlainScreen
 from adapters.terminal.screen import Numbered, Screen

@@ -34,7 +34,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.widgets import SearchToolbar
 
 from adapters.base import CommandSpec
-from adapters.terminal.screen import PROMPT, printable
+from adapters.cleaning import printable
+from adapters.terminal.screen import PROMPT
 
 IN_MENU = 8
 """Commands that are offered at once."""

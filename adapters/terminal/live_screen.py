@@ -20,19 +20,11 @@ from rich.table import Table
 from rich.text import Text
 
 from adapters.base import Body, CommandSpec
+from adapters.cleaning import printable
 from adapters.terminal.above import printed_above
 from adapters.terminal.line_editor import LineEditor
 from adapters.terminal.markdown import markdown
-from adapters.terminal.screen import (
-    BOT,
-    HELLO,
-    PROMPT,
-    Numbered,
-    added,
-    choices,
-    leaves,
-    printable,
-)
+from adapters.terminal.screen import BOT, HELLO, PROMPT, Numbered, added, choices, leaves
 
 MORE_HELLO = "Alt-Enter begins a new line, Tab completes a command."
 ENDING = "(waiting for what is under way; Ctrl-C ends now, and it goes on at the next start)"

@@ -6,7 +6,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
-from adapters.terminal.screen import printable
+from adapters.cleaning import printable
 from adapters.terminal.wrapping import wrapped_drawing
 
 TAB = 8

@@ -9,16 +9,8 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from adapters.base import Body
-from adapters.terminal.screen import (
-    BOT,
-    HELLO,
-    PROMPT,
-    Numbered,
-    added,
-    choices,
-    leaves,
-    printable,
-)
+from adapters.cleaning import printable
+from adapters.terminal.screen import BOT, HELLO, PROMPT, Numbered, added, choices, leaves
 from adapters.terminal.wrapping import wrapped_drawing
 
 SET_IN_BY = " " * (len(BOT) + 1)

@@ -15,9 +15,6 @@ ADVICE = "(type a number with its # to choose)"
 SET_IN = "  "
 
 _LEAVING = ("quit", "exit")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""C0, DEL and C1 but for tab and newline, and what turns the direction of text around: a terminal
-would obey them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +65,6 @@ class Screen(Protocol):
 def leaves(line: str) -> bool:
     """Whether somebody who types this wants to end the chat."""
     return line.strip().lower() in _LEAVING
-
-
-def printable(text: str) -> str:
-    """Text that does nothing to a terminal but show: without control characters, whoever wrote
-    them."""
-    return _CONTROLS.sub("", text)
 
 
 def choices(buttons: Sequence[Numbered], columns: int | None = None) -> list[str]:

@@ -32,6 +32,7 @@ from agent.models.litellm_usage import read_leniently
 from agent.models.retry import read_retry_after
 from agent.models.usage import count as token_count
 from agent.models.usage import dollars, estimated_input, estimated_output
+from agent.text.untrusted import storable
 from storage.records.entries import Json, Usage
 
 CONNECT_TIMEOUT = 10.0
@@ -67,7 +68,6 @@ _NO_CREDENTIALS = re.compile(
 )
 _SECRET = re.compile(r"\b(sk|pk|gsk|xai)-[\w*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+")
 _LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:-]*)+")
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class LitellmModel:
@@ -202,7 +202,7 @@ def _read(request: Request, response: Any) -> Reply:
     if not response.choices:
         raise _error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
     choice = response.choices[0]
-    raw = _storable(choice.message.model_dump())
+    raw = storable(choice.message.model_dump(), nones=False)
     calls = _name_calls(raw.get("tool_calls") or [])
     content = raw.get("content") or ""
     if choice.finish_reason == "content_filter" and not content and not calls:
@@ -219,19 +219,6 @@ def _read(request: Request, response: Any) -> Reply:
         {**kept, "role": "assistant", "content": content},
     )
     return replace(reply, usage=_usage(request, reply, response))
-
-
-def _storable(value: Any) -> Any:
-    """Without what no database takes (NUL, lone surrogates) and without the Nones in objects."""
-    match value:
-        case str():
-            return _UNSTORABLE.sub("\ufffd", value)
-        case list():
-            return [_storable(item) for item in value]
-        case dict():
-            return {key: _storable(item) for key, item in value.items() if item is not None}
-        case _:
-            return value
 
 
 def _name_calls(calls: list[Json]) -> list[Json]:

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import math
-import random
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from agent.backoff import backoff
 from agent.models.base import RETRIED, Model, ModelError, Reply, Request
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,7 @@ class Retrying:
     Only the kinds in RETRIED are tried again. Where the provider said how long to wait, it is
     waited that long at least; over LONGEST_WAIT the error is raised at once and says so.
 
-    `attempts` counts the first one. `base` and `cap` are seconds: the n-th wait is drawn from the
-    upper half of min(cap, base * 2**n).
+    `attempts` counts the first one. `base` and `cap` are the bounds of `backoff`, in seconds.
     """
 
     def __init__(
@@ -59,6 +58,7 @@ class Retrying:
         self._sleep = sleep
 
     async def complete(self, request: Request) -> Reply:
+        pauses = backoff(self._base, self._cap, jitter=True)
         for attempt in range(self._attempts):
             try:
                 return await self._model.complete(request)
@@ -70,14 +70,10 @@ class Retrying:
                 break
             if failure.retry_after is not None and failure.retry_after > LONGEST_WAIT:
                 raise _too_long(failure, failure.retry_after)
-            wait = max(self._backoff(attempt), failure.retry_after or 0.0)
+            wait = max(next(pauses), failure.retry_after or 0.0)
             logger.warning("%s; trying again in %.1f s", failure, wait)
             await self._sleep(wait)
         raise failure
-
-    def _backoff(self, attempt: int) -> float:
-        longest = min(self._cap, self._base * 2.0**attempt)
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311  (jitter, not a secret)
 
 
 def _too_long(failure: ModelError, wait: float) -> ModelError:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from agent.text.markdown import visible
+from agent.text.untrusted import visible
 
 _LOOKS = {
     "a": "аα",

@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from storage.json_text import clean
+
 MAX_DEPTH = 50
 """Levels of lists and objects inside each other."""
 MAX_VALUES = 65_536
@@ -22,9 +24,21 @@ _JSON_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
 """One that is not closed reaches to the end, so that no quote in it is tried as another start."""
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _LARGEST = 2**63
 _UNQUOTED_LIMIT = 20_000
+
+
+_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e"
+    "\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+"""Controls, direction marks and what has no width: they turn text around, or hide in it. Joiners
+(U+200C, U+200D) stay: emoji and several scripts are written with them."""
+_MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_PILE = re.compile(f"({_MARK}{{4}}){_MARK}+")
+"""Marks in such a number that they cover the lines above and below."""
 
 
 class PlainError(ValueError):
@@ -73,9 +87,26 @@ def unquoted(value: Any) -> Any:
         return value
 
 
-def clean(text: str) -> str:
-    """Text that every database and encoder takes."""
-    return _UNWRITABLE.sub("\ufffd", text)
+def storable(value: Any, *, nones: bool = True) -> Any:
+    """A JSON value whose texts every database and encoder takes; objects keep a None or lose it."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [storable(item, nones=nones) for item in value]
+        case dict():
+            return {
+                clean(key): storable(item, nones=nones)
+                for key, item in value.items()
+                if nones or item is not None
+            }
+        case _:
+            return value
+
+
+def visible(text: str) -> str:
+    """Foreign text without what turns it around or cannot be seen; line breaks and tabs stay."""
+    return _PILE.sub(r"\1", _UNSEEN.sub("", _BREAK.sub("\n", text)))
 
 
 def kind_of(value: object) -> str:

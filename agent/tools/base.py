@@ -5,7 +5,6 @@ says what was wrong, and the turn goes on.
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -14,10 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall
-from agent.text.untrusted import quote
+from agent.text.untrusted import quote, storable
 from storage.records.entries import Json
 
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 NOTHING_DONE = "nothing was done"
 CLEARER = {"model_type": "Input should be an object"}
 """For pydantic's faults that name classes of ours."""
@@ -95,25 +93,12 @@ def schemas(tools: Tools) -> list[Json]:
 def parse_arguments(text: str) -> Json:
     """A call's arguments as an object; ToolError where they are none."""
     try:
-        arguments = _storable(json.loads(text or "{}"))
+        arguments = storable(json.loads(text or "{}"))
     except (ValueError, RecursionError) as error:
         raise ToolError(f"the arguments are not valid JSON ({error}); nothing was done") from None
     if not isinstance(arguments, dict):
         raise ToolError("the arguments must be a JSON object; nothing was done")
     return arguments
-
-
-def _storable(value: Any) -> Any:
-    """A JSON value whose texts every database and encoder takes."""
-    match value:
-        case str():
-            return UNSTORABLE.sub("\ufffd", value)
-        case list():
-            return [_storable(item) for item in value]
-        case dict():
-            return {UNSTORABLE.sub("\ufffd", key): _storable(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 def validate(model: type[B], arguments: Mapping[str, Any]) -> B:

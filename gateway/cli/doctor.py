@@ -9,6 +9,7 @@ from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
 from adapters.events import Conversation
+from adapters.platforms import configured
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.budgets import OUTPUT_RESERVED
 from agent.models.registry import Models
@@ -97,7 +98,7 @@ async def _platform(adapter: Adapter) -> Finding:
 
 def _people(config: Config) -> list[Finding]:
     """Lists that let nobody in, or nobody decide."""
-    platforms = {name for name in ("telegram", "discord") if getattr(config, name) is not None}
+    platforms = {platform.name for platform in configured(config)}
     if not platforms:
         return []
     found = []

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from adapters.base import AdapterError, Misconfigured
+from adapters.platforms import configured
 from gateway.app import bootstrap
 from gateway.cli.demo import tour
 from gateway.cli.doctor import examine
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return asyncio.run(manage(arguments, _configured(path)))
             case command:
                 config = _configured(path)
-                terminal = command == "chat" or not (config.telegram or config.discord)
+                terminal = command == "chat" or not configured(config)
                 if terminal and not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
                 return asyncio.run(serve(config, terminal=terminal))

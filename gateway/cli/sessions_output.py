@@ -8,8 +8,8 @@ from agent.runtime.context import context
 from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
 from storage.interchange.api import with_ancestors
-from storage.interchange.json_reader import clean
 from storage.interchange.pi_entry import format_time, type_of
+from storage.json_text import clean
 from storage.records.entries import Entry, Json, Kind, SessionKind
 from storage.store import Transaction
 
@@ -109,8 +109,7 @@ def first_words(entry: Entry) -> str:
 
 def plain(text: str) -> str:
     """One bounded line that a terminal shows as it is."""
-    line = bounded(text[: 4 * FIRST_WORDS], FIRST_WORDS)
-    return "".join(c if c.isprintable() else "�" for c in line)
+    return _readable(bounded(text[: 4 * FIRST_WORDS], FIRST_WORDS))
 
 
 @dataclass(frozen=True, slots=True)

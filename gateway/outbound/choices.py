@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from adapters.base import Adapter
 from agent.text.alike import skeleton
-from agent.text.markdown import escape, literal, visible
+from agent.text.markdown import escape, literal
+from agent.text.untrusted import visible
 
 HEAD = "**The choices in full**"
 ALIKE = "⚠️ Some of them are easily taken for each other."

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
-from adapters.events import clean
+from adapters.cleaning import clean
+from agent.backoff import backoff
 from gateway.outbound.composer import outgoing
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
@@ -67,19 +68,18 @@ class Delivery:
 
     async def _pending(self) -> list[OutboxRow]:
         """What is to be sent, as soon as the store says it."""
-        pause = FIRST_PAUSE
+        pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE)
         while True:
             try:
                 return await self._store.read(lambda tx: tx.outbox.pending(AT_ONCE))
             except StoreUnavailable as error:
                 self._faults.failed("the outbox cannot be read", error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await asyncio.sleep(next(pauses))
             except Exception:
                 # Whatever it is, what was begun is sent on, and no other task ends with this one.
+                pause = next(pauses)
                 log.exception("the outbox cannot be read; again in %g s", pause)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
 
     def _take(self, row: OutboxRow, group: asyncio.TaskGroup) -> None:
         if row.id in self._taken or row.id in self._finished or row.id in self._unrecorded:
@@ -132,7 +132,8 @@ class Delivery:
     async def _deliver(self, row: OutboxRow) -> str | None:
         """Send until the platform has it; its id for it. PutAside when it never will, _Away when
         its platform is not served any more."""
-        pause, plain, faults = FIRST_PAUSE, False, 0
+        pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE, jitter=True)
+        plain, faults = False, 0
         while True:
             try:
                 return await self._attempt(row, plain)
@@ -143,9 +144,9 @@ class Delivery:
                 await asyncio.sleep(error.retry_after)
             except (Unavailable, Misconfigured) as error:
                 # Misconfigured: the token was refused. The next one will not be.
-                log.warning("%s: %s; again in %g s", row.address, error, pause)
+                pause = next(pauses)
+                log.warning("%s: %s; again in %.1f s", row.address, error, pause)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
             except Refused as error:
                 if plain:
                     raise PutAside(str(error)) from error
@@ -155,15 +156,14 @@ class Delivery:
                 raise PutAside(str(error)) from error
             except StoreUnavailable as error:
                 self._faults.failed("what is to be sent cannot be read", error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await asyncio.sleep(next(pauses))
             except Exception as error:
                 # A fault of ours or of a library: one message must not stop all the others.
                 log.exception("%s: sending failed", row.address)
                 faults += 1
                 if faults == FAULTS_TAKEN:
                     raise PutAside(repr(error)) from error
-                await asyncio.sleep(pause)
+                await asyncio.sleep(next(pauses))
 
     async def _attempt(self, row: OutboxRow, plain: bool) -> str | None:
         adapter = self._adapter(row.address)

@@ -1,6 +1,6 @@
 """What came in, as entries of a session."""
 
-from adapters.events import display_name
+from adapters.cleaning import display_name
 from storage.records.entries import Draft, Entry, Kind, message
 from storage.records.inbox_outbox import InboxRow
 from storage.records.speakers import spoken

@@ -4,7 +4,8 @@ import json
 import re
 import unicodedata
 
-from agent.text.markdown import bounded, escape, visible
+from agent.text.markdown import bounded, escape
+from agent.text.untrusted import visible
 from storage.records.entries import Entry, Json, Kind, Label
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID

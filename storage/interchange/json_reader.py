@@ -8,11 +8,11 @@ from typing import Any
 from pydantic_core import from_json
 
 from storage.errors import InterchangeError
+from storage.json_text import clean
 
 MAX_DEPTH = 200
 """Levels of lists and objects; what fast readers take."""
 
-_UNFIT = re.compile("[\0\ud800-\udfff]")
 _LARGEST = sys.float_info.max
 _BIG_NUMBER = re.compile(rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{299})")
 
@@ -35,11 +35,6 @@ def parse_line(number: int, raw: bytes) -> Any:
         return parse(raw)
     except InterchangeError as error:
         raise InterchangeError(f"line {number}: {error}") from None
-
-
-def clean(text: str) -> str:
-    """Text that every database and encoder takes."""
-    return _UNFIT.sub("\ufffd", text)
 
 
 def quoted(text: str) -> str:

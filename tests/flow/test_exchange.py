@@ -1,10 +1,12 @@
 """/export and /import in chats."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from adapters.base import Unavailable
+from adapters.platforms import PLATFORMS, TELEGRAM
 from adapters.recording import RecordingAdapter
 from gateway.commands.sessions import transfer
 from storage.store import Store
@@ -70,7 +72,7 @@ async def test_secrets_are_taken_out_on_request(store: Store) -> None:
 async def test_what_is_too_big_to_be_sent_is_said_with_a_way_out(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(transfer.LARGEST_OUT, "telegram", 100)
+    monkeypatch.setitem(PLATFORMS, "telegram", replace(TELEGRAM, largest_upload=100))
     async with gateway(ECHO, store=store) as g:
         await talk(g, "to Rome")
         shown = await command(g, "/export redact")

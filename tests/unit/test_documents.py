@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from adapters.platforms import MEGABYTE, PLATFORMS
 from agent.delegation.tables.parse import MAX_BYTES, MAX_CONDITIONS, parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
@@ -21,7 +22,7 @@ from gateway.cli import main
 from gateway.cli.parser import parser
 from gateway.commands.context import NOT_YOURS
 from gateway.commands.registry import ALIASES, COMMANDS
-from gateway.commands.sessions.transfer import LARGEST_IN, LARGEST_OUT, MEGABYTE
+from gateway.commands.sessions.transfer import LARGEST_IN
 from gateway.commands.tree.fan import COUNTS
 from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
@@ -273,7 +274,11 @@ def test_what_is_quoted_is_what_the_program_says() -> None:
 
 
 def test_the_limits_are_those_of_the_code() -> None:
-    out = {platform: size // MEGABYTE for platform, size in LARGEST_OUT.items()}
+    out = {
+        name: platform.largest_upload // MEGABYTE
+        for name, platform in PLATFORMS.items()
+        if platform.largest_upload is not None
+    }
     limits = section("Limits", "storage/README.md")
     for shown in (
         f"{NAME_LIMIT:,} characters; {LONGEST_TITLE} |",

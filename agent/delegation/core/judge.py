@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from agent.backoff import backoff
 from agent.models.base import RETRIED, Model, ModelError, ModelSpec, Purpose, Reply, Request
 from agent.text.fencing import UNTRUSTED, fence
 from agent.text.sizing import BYTES_PER_TOKEN, pieces, size
@@ -30,6 +31,7 @@ MAX_PARTS = 20
 _RESERVED_TOKENS = 2_000
 _MIN_PART = 1_000
 _CONCURRENT_PARTS = 4
+_FIRST_PAUSE = 0.5
 
 
 class Verdict(StrEnum):
@@ -267,7 +269,8 @@ class _Bench:
 
     async def ask(self, question: str) -> Said | _Unanswered:
         text, wait = question, 0.0
-        for attempt in range(self.tries):
+        pauses = backoff(_FIRST_PAUSE, self.seconds)
+        for _ in range(self.tries):
             if wait:
                 await self.sleep(wait)
             messages = [message("system", _SYSTEM), message("user", text)]
@@ -276,7 +279,7 @@ class _Bench:
                 reply = await self.model.complete(request)
             except ModelError as error:
                 self.problem = f"the judge's model failed: {error}"
-                wait = max(0.5 * 2.0**attempt, error.retry_after or 0.0)
+                wait = max(next(pauses), error.retry_after or 0.0)
                 if error.kind not in RETRIED or wait >= self.seconds:
                     break
                 continue

@@ -7,6 +7,7 @@ from functools import partial
 from adapters.base import AdapterError, CommandSpec
 from adapters.events import File
 from adapters.filenames import safe_name
+from adapters.platforms import MEGABYTE, PLATFORMS
 from agent.text.markdown import bounded, escape
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.sessions.switch import leave, way_back
@@ -20,9 +21,6 @@ from storage.interchange.redaction import redactor
 from storage.records.inbox_outbox import StoredFile
 from storage.store import Transaction
 
-MEGABYTE = 1_000_000
-LARGEST_OUT = {"telegram": 50 * MEGABYTE, "discord": 10 * MEGABYTE}
-"""Bytes of a file that a platform takes from a bot."""
 LARGEST_IN = 20 * MEGABYTE
 """Bytes."""
 NOTES_SHOWN = 5
@@ -45,7 +43,8 @@ async def _export(desk: CommandContext, asked: CommandCall) -> Work:
     data = await asyncio.to_thread(
         lambda: "".join(write_session(exported, redact)).encode("utf-8", "replace")
     )
-    most = LARGEST_OUT.get(asked.message.conversation.platform)
+    platform = PLATFORMS.get(asked.message.conversation.platform)
+    most = platform.largest_upload if platform is not None else None
     if most is not None and len(data) > most:
         return answer(desk, asked, _too_big(session, len(data), most, redacted=bool(wish)))
     without = ", secrets taken out" if wish else ""

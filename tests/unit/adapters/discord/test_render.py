@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.cleaning import clean
 from adapters.discord.render import render
 from adapters.discord.text import LIMIT, characters, fit, hard_cut, units
-from adapters.events import clean
 
 
 def shown(markdown: str) -> list[str]:

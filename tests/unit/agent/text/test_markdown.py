@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.telegram.render import render
-from agent.text.markdown import bounded, escape, literal, visible
+from agent.text.markdown import bounded, escape, literal
+from agent.text.untrusted import visible
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from adapters.telegram.render import keyboard, label
 from adapters.telegram.render import render as for_telegram
 from adapters.terminal.adapter import TerminalAdapter
 from agent.text.alike import skeleton
-from agent.text.markdown import visible
+from agent.text.untrusted import visible
 from gateway.outbound.choices import ALIKE, chosen, offer
 
 LONG = "Transfer the whole amount of the invoice to the account of the supplier in "

@@ -12,7 +12,7 @@ from agent.delegation.core.human_tier import MOST_CHOICES, choices
 from agent.delegation.core.machine import advance, begin
 from agent.delegation.prompts import human_question
 from agent.delegation.tables.parse import parse_table
-from agent.text.markdown import visible
+from agent.text.untrusted import visible
 
 TABLE = parse_table(
     [

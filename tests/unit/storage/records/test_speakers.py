@@ -8,7 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from adapters.events import LONGEST_NAME, Conversation, Message, User, display_name
+from adapters.cleaning import LONGEST_NAME, display_name
+from adapters.events import Conversation, Message, User
 from agent.compaction.summary import blocks_of, parts_of
 from agent.runtime.context import context
 from gateway.turns.messages import WORDLESS, message_draft

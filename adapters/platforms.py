@@ -1,0 +1,193 @@
+"""The platforms: a descriptor for each, with what the gateway must know beside its adapter.
+
+Their libraries are imported when an adapter is built, so that a start loads only what is
+configured. A platform's section of the configuration bears its name.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from adapters.base import Adapter, Commands
+from adapters.events import Conversation
+from adapters.terminal.adapter import Reopened, TerminalAdapter
+
+ANYBODY = "*"
+"""In the place of a person's id: everybody there."""
+MEGABYTE = 1_000_000
+NO_DRAWING = (None, "", "dumb", "unknown")
+"""Values of TERM that say that the cursor cannot be moved."""
+
+
+def _url(value: str) -> str:
+    if not re.match(r"https?://[^/\s]+", value):
+        raise ValueError("must be a URL that starts with http:// or https://")
+    return value
+
+
+def _sendable(value: SecretStr) -> SecretStr:
+    """A key goes into an HTTP header, which takes no other characters. A placeholder ("sk-…") that
+    was left standing would fail there, in words that name no key."""
+    secret = value.get_secret_value()
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError(
+            "has a character that no key or token has, such as … or a line break: "
+            "put the real one there"
+        )
+    return value
+
+
+Url = Annotated[str, AfterValidator(_url)]
+Token = Annotated[SecretStr, AfterValidator(_sendable), Field(min_length=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TelegramSettings(_Section):
+    token: Token
+    base_url: Url = "https://api.telegram.org/bot"
+    base_file_url: Url = "https://api.telegram.org/file/bot"
+    mode: Literal["polling"] = "polling"
+
+
+class DiscordSettings(_Section):
+    token: Token
+    api_base: Url = "https://discord.com/api/v10"
+    gateway_url: str | None = None
+
+
+class PlatformSettings(_Section):
+    """The sections of the platforms that are configured."""
+
+    telegram: TelegramSettings | None = None
+    discord: DiscordSettings | None = None
+
+
+Reopen = Callable[[], Awaitable[Reopened | None]]
+"""What somebody who comes back to a terminal is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    name: str
+    """As in addresses and identities."""
+    build: Callable[[PlatformSettings, Commands, Reopen | None], Adapter]
+    """Its adapter. Misconfigured where the settings cannot be right."""
+    presses_kept: float | None
+    """Seconds for which a press waits while the bot is away; then it is forgotten, and who pressed
+    is not told. None where they are told at once."""
+    person: re.Pattern[str] = re.compile("[0-9]+")
+    """Ids of people."""
+    chat: re.Pattern[str] = re.compile(".+", re.DOTALL)
+    """What may follow the platform's name in an address."""
+    chat_hint: str = ""
+    """What it is if not that, for people."""
+    private_prefix: str = ""
+    """What stands before a person's id in the address of their private chat."""
+    largest_upload: int | None = None
+    """Bytes of a file that it takes from a bot; None where there is no limit."""
+
+
+def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+    from adapters.telegram.adapter import TelegramAdapter
+
+    section = settings.telegram
+    assert section is not None, "built only where it is configured"
+    return TelegramAdapter(
+        section.token.get_secret_value(),
+        base_url=section.base_url,
+        base_file_url=section.base_file_url,
+        commands=commands,
+    )
+
+
+def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+    from adapters.discord.adapter import DiscordAdapter
+
+    section = settings.discord
+    assert section is not None, "built only where it is configured"
+    return DiscordAdapter(
+        section.token.get_secret_value(),
+        api_base=section.api_base,
+        gateway_url=section.gateway_url,
+        commands=commands,
+    )
+
+
+def _terminal(settings: PlatformSettings, commands: Commands, reopen: Reopen | None) -> Adapter:
+    """Drawn in place where it is a terminal that can be drawn on, else line by line."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
+        return TerminalAdapter(commands=commands, reopen=reopen)
+    from adapters.terminal.live_screen import LiveScreen
+
+    return TerminalAdapter(LiveScreen(commands=commands), commands, reopen=reopen)
+
+
+TELEGRAM = Platform(
+    "telegram",
+    _telegram,
+    presses_kept=150.0,  # measured
+    largest_upload=50 * MEGABYTE,
+)
+DISCORD = Platform(
+    "discord",
+    _discord,
+    presses_kept=None,
+    chat=re.compile("(user:)?[0-9]+"),
+    chat_hint='"discord:CHANNEL" (a thread is a channel) or "discord:user:ID", by number: '
+    '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
+    private_prefix="user:",
+    largest_upload=10 * MEGABYTE,
+)
+TERMINAL = Platform(
+    "terminal",
+    _terminal,
+    presses_kept=0.0,  # nobody can press what was drawn before
+    person=re.compile(".+", re.DOTALL),
+)
+PLATFORMS = {platform.name: platform for platform in (TELEGRAM, DISCORD, TERMINAL)}
+
+
+def configured(settings: PlatformSettings) -> list[Platform]:
+    """The platforms that have a section."""
+    return [each for each in PLATFORMS.values() if getattr(settings, each.name, None) is not None]
+
+
+def checked_identity(value: str) -> str:
+    """ValueError, for who wrote it, where it names neither a person nor everybody on a platform."""
+    name, _, who = value.partition(":")
+    platform = PLATFORMS.get(name)
+    if platform is None or not who:
+        raise ValueError(
+            f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*"'
+        )
+    if who != ANYBODY and not platform.person.fullmatch(who):
+        raise ValueError(f"{value!r} is not a number; write to the bot, and it says who you are")
+    return value
+
+
+def checked_address(value: str) -> str:
+    """ValueError, for who wrote it, where it is not the address of a conversation."""
+    conversation = Conversation.parse(value)
+    platform = PLATFORMS.get(conversation.platform)
+    if platform is None:
+        raise ValueError(f"{value!r}: the platform must be one of {', '.join(PLATFORMS)}")
+    if not platform.chat.fullmatch(value.removeprefix(f"{platform.name}:")):
+        raise ValueError(f"{value!r} is not {platform.chat_hint}")
+    return value
+
+
+def private_chat(identity: str) -> Conversation | None:
+    """A person's private chat with the bot; None where the identity stands for many people."""
+    name, _, who = identity.partition(":")
+    if who == ANYBODY:
+        return None
+    prefix = PLATFORMS[name].private_prefix if name in PLATFORMS else ""
+    return Conversation(name, f"{prefix}{who}")
