@@ -11,6 +11,7 @@ from adapters.base import Adapter, AdapterError, Misconfigured
 from adapters.platforms import private_chat
 from agent.backoff import backoff
 from gateway.inbound.router import Router
+from gateway.loading import Loading
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.turns.failures import once_there
@@ -47,6 +48,7 @@ class Platforms:
     """Identities."""
     started: Callable[[], None]
     """Called when a platform can be sent to."""
+    loading: Loading
     all_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set once updates have been received from every platform."""
     _outages: dict[str, _Outage] = field(default_factory=dict, init=False)
@@ -106,7 +108,7 @@ class Platforms:
         await adapter.wait_ready()
         self._seen.add(adapter.name)
         self._ready.add(adapter.name)
-        self._say_ready()
+        self.say_ready()
         if self._seen == set(self.adapters):
             self.all_ready.set()
         await asyncio.sleep(STEADY)
@@ -118,7 +120,7 @@ class Platforms:
         self.serving.closed(adapter.name)
         self._ready.discard(adapter.name)
         await close(adapter)
-        self._say_ready()
+        self.say_ready()
         if adapter.name in self._seen and not outage.told:
             outage.told = True
             await self._tell(
@@ -137,13 +139,15 @@ class Platforms:
         self._kinds.add(kind)
         log.warning("%s: %s; again in %g s", adapter.name, said, pause, exc_info=trace)
 
-    def _say_ready(self) -> None:
-        """Which platforms serve, as soon as that is known of each, and whenever it changes."""
+    def say_ready(self) -> None:
+        """Which platforms serve, as soon as that is known of each, whether the models are loaded,
+        and whenever either changes."""
         away = [name for name in self.adapters if name not in self._ready]
         if not set(away) <= set(self._outages):
             return
         said = ", ".join(name for name in self.adapters if name in self._ready)
         said += f"; away: {', '.join(away)}" if away else ""
+        said += f"; {self.loading.said}" if self.loading.said else ""
         if self._ready and said != self._said:
             log.info("Ready: %s", said)
         self._said = said

@@ -10,6 +10,7 @@ from functools import partial
 from adapters.platforms import PLATFORMS, TERMINAL
 from gateway.config import Config
 from gateway.inbound.router import Router
+from gateway.loading import Loading
 from gateway.loss import loss_in, tell_owners
 from gateway.outbound.delivery import Delivery
 from gateway.platforms import Platforms, close
@@ -40,8 +41,7 @@ class App:
     router: Router
     questions: Questions
     delivery: Delivery
-    warm_up: Callable[[], Awaitable[None]] | None
-    """Loads what the first model call needs, once the platforms are served."""
+    loading: Loading
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
 
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
@@ -61,6 +61,7 @@ class App:
                     group.create_task(self._tick(), name="tick"),
                     group.create_task(follow(self.store), name="follower"),
                     group.create_task(self._announce(ready), name="announce"),
+                    group.create_task(self._load(), name="loading"),
                 ]
                 await self.platforms.run()
                 await self._settle()
@@ -94,8 +95,10 @@ class App:
         self._warn_of_silence()
         if ready is not None:
             ready.set()
-        if self.warm_up is not None:
-            await self.warm_up()
+
+    async def _load(self) -> None:
+        await self.loading.run()
+        self.platforms.say_ready()
 
     def _warn_of_silence(self) -> None:
         access = self.config.access

@@ -1,8 +1,10 @@
 """What the SQL parts share."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain, count
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Insert, Table, TextClause, bindparam, text
@@ -23,8 +25,10 @@ ENTRY_COLUMNS = (
     entries.c.tokens,
     entries.c.time,
 )
-_KIND, _BODY = 5, 6
-_SET_FIELDS = [vars(Entry)[field.name].__set__ for field in fields(Entry)]
+PATH_COLUMNS = ("id", "session", "number", "kind", "body", "author", "tokens", "time")
+"""Those that are not known from an entry's place on a path."""
+
+_SLOTS = {field.name: vars(Entry)[field.name].__set__ for field in fields(Entry)}
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -59,18 +63,37 @@ def upsert(
     return statement.bindparams(*(bindparam(name, type_=table.c[name].type) for name in columns))
 
 
-def entries_of(rows: Sequence[Sequence[Any]]) -> list[Entry]:
-    """Entries from rows of ENTRY_COLUMNS.
+def entries_of(rows: Rows) -> list[Entry]:
+    """Entries from rows of ENTRY_COLUMNS."""
+    return _made(rows, [column.name for column in ENTRY_COLUMNS])
 
-    Column by column, because a path may have thousands: one call decodes all bodies, and the fields
-    are set through their slots, which is twice as fast as the constructor of a frozen dataclass.
-    """
-    if not rows:
-        return []
-    columns: list[Any] = list(zip(*rows, strict=True))
-    columns[_KIND] = map(_KINDS.__getitem__, columns[_KIND])
-    columns[_BODY] = loads(f"[{','.join(columns[_BODY])}]")
+
+def unplaced_entries_of(rows: Rows) -> list[Entry]:
+    """Entries from rows of PATH_COLUMNS, which lack what `place_on_path` gives them."""
+    return _made(rows, PATH_COLUMNS)
+
+
+def place_on_path(path: Sequence[Entry], *, parent: int | None, depth: int) -> None:
+    """Each entry hangs on the one before; `parent` and `depth` are the first one's."""
+    _fill(path, "parent", chain((parent,), map(attrgetter("id"), path)))
+    _fill(path, "depth", count(depth))
+
+
+def _made(rows: Rows, names: Sequence[str]) -> list[Entry]:
+    """Column by column, because a path may have thousands: one call decodes all bodies, and the
+    fields are set through their slots, which is twice as fast as the constructor of a frozen
+    dataclass."""
     made = [object.__new__(Entry) for _ in rows]
-    for set_field, column in zip(_SET_FIELDS, columns, strict=True):
-        deque(map(set_field, made, column), maxlen=0)
+    for name, column in zip(names, zip(*rows, strict=True), strict=bool(rows)):
+        match name:
+            case "kind":
+                _fill(made, name, map(_KINDS.__getitem__, column))
+            case "body":
+                _fill(made, name, loads(f"[{','.join(column)}]"))
+            case _:
+                _fill(made, name, column)
     return made
+
+
+def _fill(made: Sequence[Entry], name: str, values: Iterable[Any]) -> None:
+    deque(map(_SLOTS[name], made, values), maxlen=0)

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0010_buttons"
+HEAD = "0020"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -84,6 +84,13 @@ Index(
     entries.c.session,
     sqlite_where=entries.c.kind == "label",
     postgresql_where=entries.c.kind == "label",
+)
+Index(
+    "ix_entries_compaction",
+    entries.c.strand,
+    entries.c.number,
+    sqlite_where=entries.c.kind == "compaction",
+    postgresql_where=entries.c.kind == "compaction",
 )
 
 original_ids = Table(

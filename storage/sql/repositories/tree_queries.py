@@ -1,27 +1,25 @@
 """Questions to the tree in SQL: by strand, so that they cost as much as there are branches, and up
 from a leaf."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from operator import attrgetter
-from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    case,
-    func,
-    literal_column,
-    null,
-    select,
-)
+from sqlalchemy import Connection, TextClause, bindparam, func, literal_column, select, text
 
 from storage.errors import NotFound
-from storage.records.entries import Entry, Kind, Strand, Stretch
-from storage.sql.rows import ENTRY_COLUMNS, Rows, entries_of
+from storage.records.entries import Entry, Strand, Stretch
+from storage.sql.rows import (
+    ENTRY_COLUMNS,
+    PATH_COLUMNS,
+    Rows,
+    place_on_path,
+    unplaced_entries_of,
+)
 from storage.sql.schema import entries
-from storage.tree.paths import from_first_kept
+
+_ROWS_AT_ONCE = 512
+_SPANS_AT_ONCE = 64
 
 _NUMBERED = select(entries.c.id).where(
     entries.c.session == bindparam("session"), entries.c.number == bindparam("number")
@@ -199,56 +197,115 @@ def along_rows(
     return [*first, *connection.execute(_ALONG_UP, values)][:limit]
 
 
-def _upwards(kept: ColumnElement[Any], *, stop: bool) -> Select[Any]:
-    """The path up from :leaf, entries in no particular order.
-
-    With `stop`, it ends at the first kept entry of the first compaction met: `until` is empty
-    below that compaction and holds the kept entry's id above it. A parent always has the smaller
-    id, so an `until` that is not on the path ends the walk too.
-    """
-    start = select(entries.c.id, entries.c.parent, kept.label("until")).where(
-        entries.c.id == bindparam("leaf")
-    )
-    walk = start.cte("walk", recursive=True)
-    above = select(entries.c.id, entries.c.parent, func.coalesce(walk.c.until, kept)).join(
-        walk, entries.c.id == walk.c.parent
-    )
-    if stop:
-        above = above.where(walk.c.until.is_(None) | (walk.c.id > walk.c.until))
-    walk = walk.union_all(above)
-    return select(*ENTRY_COLUMNS).join(walk, walk.c.id == entries.c.id)
-
-
-# A compaction that keeps nothing stops the walk at itself.
-_KEPT = case(
-    (
-        entries.c.kind == Kind.COMPACTION.value,
-        func.coalesce(entries.c.first_kept, entries.c.id),
-    ),
-    else_=null(),
+_TYPE = entries.c.id.type
+_COMPACTION = "entries.id, entries.first_kept"
+_ON_PATH = ", ".join(f"entries.{name}" for name in PATH_COLUMNS)
+_PLACE = select(_STRAND, entries.c.number, entries.c.parent, entries.c.depth).where(
+    entries.c.id == bindparam("entry")
 )
-_PATH = _upwards(null(), stop=False)
-_CONTEXT_PATH = _upwards(_KEPT, stop=True)
+
+Span = tuple[int, int, int]
+"""Of one strand: its first entry, the lowest and the highest number."""
 
 
 def path(connection: Connection, leaf: int | None) -> tuple[Entry, ...]:
     """See Tree.path."""
-    return _walk(connection, _PATH, leaf)
+    if leaf is None:
+        return ()
+    parts = _route_there(connection, leaf)
+    top = parts[0]
+    return _entries_in(connection, _spans(parts), parent=top.parent, depth=top.depth)
 
 
 def context_path(connection: Connection, leaf: int | None) -> tuple[Entry, ...]:
     """See Tree.context_path."""
-    return from_first_kept(_walk(connection, _CONTEXT_PATH, leaf))
-
-
-def _walk(connection: Connection, statement: Select[Any], leaf: int | None) -> tuple[Entry, ...]:
     if leaf is None:
         return ()
+    parts = _route_there(connection, leaf)
+    top = parts[0]
+    for batch in _batches(list(reversed(_spans(parts)))):
+        statement = _among(_COMPACTION, len(batch), compactions=True)
+        if found := connection.execute(statement, _values(batch)).fetchone():
+            return _entries_from(connection, parts, *found)
+    return _entries_in(connection, _spans(parts), parent=top.parent, depth=top.depth)
+
+
+def _entries_from(
+    connection: Connection, parts: Sequence[Stretch], compaction: int, kept: int | None
+) -> tuple[Entry, ...]:
+    """The end of a path, from what its newest compaction kept; from the compaction itself, where
+    that is not above it on the path."""
+    for entry in (kept, compaction):
+        if entry is None or entry > compaction:
+            continue
+        place = connection.execute(_PLACE, {"entry": entry}).one_or_none()
+        if place is None:
+            continue
+        strand, number, parent, depth = place
+        for at, part in enumerate(parts):
+            if part.strand == strand and number <= part.last_number:
+                spans = [(strand, number, part.last_number), *_spans(parts[at + 1 :])]
+                return _entries_in(connection, spans, parent=parent, depth=depth)
+    raise NotFound(f"there is no entry {compaction}")
+
+
+def _entries_in(
+    connection: Connection, spans: Sequence[Span], *, parent: int | None, depth: int
+) -> tuple[Entry, ...]:
+    """A straight piece of a path; `parent` and `depth` are its first entry's."""
     found: list[Entry] = []
-    # In parts: the fewer objects live at once, the less often the garbage collector runs.
-    for rows in connection.execute(statement, {"leaf": leaf}).partitions(256):
-        found += entries_of(rows)
-    if not found:
-        raise NotFound(f"there is no entry {leaf}")
+    for batch in _batches(spans):
+        result = connection.execute(_among(_ON_PATH, len(batch)), _values(batch))
+        # In parts: the fewer objects live at once, the less often the garbage collector runs.
+        for rows in result.partitions(_ROWS_AT_ONCE):
+            found += unplaced_entries_of(rows)
     found.sort(key=attrgetter("id"))  # a parent always has the smaller id
+    place_on_path(found, parent=parent, depth=depth)
     return tuple(found)
+
+
+def _route_there(connection: Connection, leaf: int) -> tuple[Stretch, ...]:
+    parts = route(connection, leaf)
+    if not parts:
+        raise NotFound(f"there is no entry {leaf}")
+    return parts
+
+
+def _spans(parts: Sequence[Stretch]) -> list[Span]:
+    return [(part.strand, 0, part.last_number) for part in parts]
+
+
+def _batches(spans: Sequence[Span]) -> Iterator[Sequence[Span]]:
+    for start in range(0, len(spans), _SPANS_AT_ONCE):
+        yield spans[start : start + _SPANS_AT_ONCE]
+
+
+def _values(spans: Sequence[Span]) -> dict[str, int]:
+    return {
+        f"{name}{place}": value
+        for place, span in enumerate(spans)
+        for name, value in zip(("strand", "low", "high"), span, strict=True)
+    }
+
+
+@cache
+def _among(columns: str, count: int, *, compactions: bool = False) -> TextClause:
+    """These columns of the entries in so many spans, in no particular order; with `compactions`,
+    of the newest compaction among them only.
+
+    The first entry of a strand does not name it, so it is asked for apart. CROSS JOIN keeps SQLite
+    from going through all entries.
+    """
+    values = ", ".join(f"(:strand{place}, :low{place}, :high{place})" for place in range(count))
+    only = " AND entries.kind = 'compaction'" if compactions else ""
+    within = f"AND entries.number BETWEEN part.low AND part.high{only}"
+    statement = text(
+        f"WITH part(strand, low, high) AS (VALUES {values}) "  # noqa: S608 - our own names
+        f"SELECT {columns} FROM part CROSS JOIN entries "
+        f"WHERE entries.strand = part.strand {within} "
+        f"UNION ALL SELECT {columns} FROM part CROSS JOIN entries "
+        f"WHERE entries.id = part.strand {within}"
+        f"{' ORDER BY 1 DESC LIMIT 1' if compactions else ''}"
+    )
+    names = [f"{name}{place}" for place in range(count) for name in ("strand", "low", "high")]
+    return statement.bindparams(*(bindparam(name, type_=_TYPE) for name in names))

@@ -1,0 +1,20 @@
+"""Whether what the models need is loaded."""
+
+from gateway.loading import Loading
+
+
+async def test_it_says_whether_the_models_are_loaded() -> None:
+    said: list[str] = []
+
+    async def load() -> None:
+        said.append(loading.said)
+
+    loading = Loading(load)
+    await loading.run()
+    assert [*said, loading.said] == ["models loading", "models loaded"]
+
+
+async def test_where_nothing_need_be_loaded_it_says_nothing() -> None:
+    loading = Loading()
+    await loading.run()
+    assert not loading.said
