@@ -34,6 +34,8 @@ class AgentFactory:
     tools: ToolsConfig
     max_iterations: int
     """Of the parent, in one turn."""
+    more_tools: tuple[Tool, ...] = ()
+    """What parent and children may use besides."""
     subagents: Subagents = field(init=False)
     """Set once both are made: children are given tools by the crew, and delegate through it."""
 
@@ -47,14 +49,14 @@ class AgentFactory:
             tier="parent",
             spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
             system=PARENT,
-            tools=toolbox(ThinkTool(), *files, self._delegate(caller)),
+            tools=toolbox(ThinkTool(), *files, self._delegate(caller), *self.more_tools),
             max_iterations=self.max_iterations,
             max_calls=self.delegation.max_calls_per_reply,
         )
 
     def child_tools(self, delegation: Delegation, task: Task, activity: Activity) -> Tools:
         """What a worker may use: its toolsets, and, as an orchestrator, children of its own."""
-        tools: list[Tool] = [ThinkTool()]
+        tools: list[Tool] = [ThinkTool(), *self.more_tools]
         if FILE in task.toolsets:
             tools += self._child_files(task, activity)
         if task.role == "orchestrator":

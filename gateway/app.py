@@ -23,6 +23,7 @@ from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig
+from agent.tools.base import Tool
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
 from gateway.commands.registry import command_specs
@@ -59,8 +60,10 @@ async def bootstrap(
     adapters: Sequence[Adapter] | None = None,
     store: Store | None = None,
     model: Model | None = None,
+    tools: Sequence[Tool] = (),
 ) -> App:
-    """Wire everything. What is given is used instead of what the configuration names.
+    """Wire everything. What is given is used instead of what the configuration names; `tools` are
+    given to models besides.
 
     StoreUnavailable where the database cannot be used.
     """
@@ -81,7 +84,7 @@ async def bootstrap(
     guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
     impatient = guarded(model if model is not None else routed_model(keys))
     patient = guarded(model if model is not None else routed_model(Retrying(keys)))
-    app = _assemble(config, store, by_platform, models, patient, impatient)
+    app = _assemble(config, store, by_platform, models, patient, impatient, tuple(tools))
     app.warm_up = partial(_load, litellm) if _needs_litellm(models) else None
     return app
 
@@ -100,6 +103,7 @@ def _assemble(
     models: Models,
     model: Model,
     judge_model: Model,
+    tools: tuple[Tool, ...],
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation)
@@ -107,7 +111,7 @@ def _assemble(
     menus = Menus(composer, access)
     questions = Questions(composer, access, config.escalation)
     crew = AgentFactory(
-        store, models, config.delegation, config.tools, config.session.max_iterations
+        store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
     crew.subagents = subagents = Subagents(
         store,

@@ -8,6 +8,7 @@ from agent.models.base import Model, Reply, ToolCall
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Loop, Result
 from agent.runtime.next_step import tool_message
+from agent.runtime.people import Asker
 from storage.records.delegations import Delegation
 from storage.records.entries import (
     Draft,
@@ -31,12 +32,14 @@ class Child:
     journal: Journal
     delegation: Delegation
     activity: Activity
+    asker: Asker
 
     @classmethod
     async def resume(
         cls,
         store: Store,
         model: Model,
+        asker: Asker,
         delegation: Delegation,
         agent: Agent,
         title: str,
@@ -59,7 +62,7 @@ class Child:
 
         session = await store.run(work)
         journal = await Journal.claim(store, session.id)
-        return cls(model, agent, journal, delegation, activity)
+        return cls(model, agent, journal, delegation, activity, asker)
 
     async def run(self) -> Result:
         """Raises ModelError."""
@@ -69,6 +72,7 @@ class Child:
             self.journal,
             address=self.delegation.address,
             person=self.delegation.person,
+            asker=self.asker,
             on_reply=self._count,
             before_model=self._before_model,
             on_tool=self.activity.beat,

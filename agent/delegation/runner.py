@@ -32,7 +32,7 @@ from agent.delegation.core.events import (
 )
 from agent.delegation.core.judge import judge
 from agent.delegation.core.machine import State, advance, fold, judged_output
-from agent.delegation.escalation import People, ask_person, decision
+from agent.delegation.escalation import ask_person, decision
 from agent.delegation.handoff.render import history
 from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
 from agent.delegation.result import launched_result, waiting_result
@@ -58,6 +58,7 @@ from agent.models.registry import Models
 from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
+from agent.runtime.people import Asker, People
 from agent.tools.base import Tools
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, SessionDraft, SessionKind
@@ -185,7 +186,7 @@ class Subagents:
     async def perform(self, delegation: Delegation, above: Activity | None = None) -> Performed:
         """Carry a delegation on within the limit of children; one for the background is only
         launched. `above` is the child that delegated, where one did."""
-        if delegation.background:
+        if delegation.background and stored_result(delegation) is None:
             self.wake(delegation.root)
             return Launched(launched_result(delegation))
         return await self.carry_on(delegation, above)
@@ -284,9 +285,7 @@ class Subagents:
                 )
                 brief = overseer_brief(state, delta)
                 title = f"overseer {cycle}"
-                overseer = await Child.resume(
-                    self.store, self.model, delegation, agent, title, brief, activity
-                )
+                overseer = await self._child(delegation, agent, title, brief, activity)
                 return await run_overseer(overseer, state)
             case RunJudge(outcome):
                 return await self._judge(delegation, state, outcome, activity)
@@ -341,8 +340,21 @@ class Subagents:
         )
         task, handed = worker_task(state, commands_as_text), state.task.handed
         done = history(handed) if handed is not None and not commands_as_text else ()
+        return await self._child(delegation, agent, title, task, activity, done)
+
+    async def _child(
+        self,
+        delegation: Delegation,
+        agent: Agent,
+        title: str,
+        task: str,
+        activity: Activity,
+        handed: Sequence[Json] = (),
+    ) -> Child:
+        subject = {"delegation": delegation.top or delegation.id}
+        asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
-            self.store, self.model, delegation, agent, title, task, activity, done
+            self.store, self.model, asker, delegation, agent, title, task, activity, handed
         )
 
     async def _judge(

@@ -117,6 +117,17 @@ def suspended_calls(path: Sequence[Entry]) -> dict[tuple[int, str], int]:
     return waiting
 
 
+def results_of(path: Sequence[Entry], caller: Entry, call: ToolCall) -> list[Entry]:
+    """What was appended as the result of a call, later parts too."""
+    return [
+        entry
+        for entry in path
+        if entry.kind is Kind.MESSAGE
+        and _answers(entry, caller)
+        and entry.body["tool_call_id"] == call.id
+    ]
+
+
 def _last_turn_of_speech(path: Sequence[Entry]) -> tuple[Entry | None, list[Entry]]:
     """The last assistant entry, and everything after it."""
     followers: list[Entry] = []

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TypeVar
 
 from adapters.events import Message, Update
-from agent.delegation.pending_calls import delegation_of
 from agent.delegation.settlement import FINAL, interrupt
 from gateway.outbound.composer import Composer
 from gateway.turns.cancellation import end_rows
@@ -186,7 +185,7 @@ def _readable(row: InboxRow) -> bool:
 
 def _interrupted(tx: Transaction, row: InboxRow) -> None:
     """Background work ends, and who delegated it hears of it."""
-    delegation = delegation_of(tx, row)
+    delegation = tx.delegations.get(row.payload["delegation"])
     if delegation.state in FINAL:
         return
     interrupt(tx, delegation)

@@ -13,13 +13,14 @@ from functools import partial
 from adapters.base import Adapter
 from agent.compaction.service import Compacting
 from agent.concurrency import LONG
-from agent.delegation.pending_calls import Results, delegation_of, settle_running
+from agent.delegation.pending_calls import Results, pending_call, settle_running
 from agent.delegation.prompts import in_company
 from agent.delegation.supervision import Activity
 from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.runtime.path_cache import Paths
+from agent.runtime.people import Asker
 from agent.runtime.side_branch import on_its_branch
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
@@ -154,8 +155,9 @@ class Turns:
             return
         self._busy[session] = turn
         try:
-            delegation = await self.results.delegation(turn.rows[0])
-            turn.asked_by = delegation.person if delegation is not None else ""
+            call = await self.store.read(partial(pending_call, row=turn.rows[0]))
+            turn.asked_by = call.person if call is not None else ""
+            delegation = call.delegation if call is not None else None
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
@@ -210,9 +212,8 @@ class Turns:
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
             journal = Journal(self.store, session, held.epoch, tuple(path))
-            if rows[0].kind in RESULTS:
-                call = delegation_of(tx, rows[0]).call_entry
-                journal = on_its_branch(tx, journal, call)
+            if (call := pending_call(tx, rows[0])) is not None and call.session == session:
+                journal = on_its_branch(tx, journal, call.entry)
             return Turn(journal, rows, left=len(unfinished) > len(rows))
 
         return await self.store.run(work)
@@ -239,7 +240,6 @@ class Turns:
 
     async def _converse(self, turn: Turn) -> None:
         """Let the agent answer what was said, decided or found out."""
-        await self._carry_on(turn)
         agent = self.agent(turn.journal, turn.rows[-1].payload.get("model"))
         loop = Loop(
             self.model,
@@ -247,9 +247,12 @@ class Turns:
             turn.journal,
             address=turn.address,
             person=turn.person,
+            asker=self._asker(turn),
             on_reply=partial(self._on_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
         )
+        for row in tuple(turn.rows):
+            await self.results.resume(loop, row)
         match await self._run(loop):
             case OutOfIterations(limit):
                 text = f"I stopped after {limit} steps without an answer. Write to go on."
@@ -284,12 +287,9 @@ class Turns:
             await self._steer(turn)
         await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
 
-    async def _carry_on(self, turn: Turn) -> None:
-        """Take in the results that this turn is about."""
-        for row in turn.rows:
-            delegation = await self.results.delegation(row)
-            if delegation is not None:
-                await self.results.carry_on(turn.journal, row, delegation)
+    def _asker(self, turn: Turn) -> Asker:
+        subject = {"person": turn.person}
+        return Asker(self.questions, turn.journal.session, turn.address, subject)
 
     async def _work_in_background(self, turn: Turn, delegation: Delegation) -> None:
         if await self.results.work_in_background(delegation):

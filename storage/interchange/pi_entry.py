@@ -88,7 +88,7 @@ def encode(entry: Fields) -> Json:
 def without_local_ids(body: Json) -> Json:
     if body.get("role") == "tool":
         return {key: value for key, value in body.items() if key != "final"}
-    if body.get("record") == "suspended":
+    if body.get("record") in ("suspended", "resumed"):
         return {key: value for key, value in body.items() if key != "question"}
     return body
 
@@ -275,7 +275,7 @@ def _is_record(body: Json) -> bool:
     if not _texts(body, "record") or body["record"] == _FOREIGN:
         return False
     match body["record"]:
-        case "suspended":
+        case "suspended" | "resumed":
             return _texts(body, "tool_call_id", "call_entry")
         case "surplus":
             taken = body.get("taken")

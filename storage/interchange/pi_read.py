@@ -256,7 +256,7 @@ def _placed(
             if caller is None or not lineage.above(caller, place):
                 raise InterchangeError("the entry that made its call is not above it on its path")
             body = body | {"call_entry": caller}
-    if body.get("record") == "suspended":
+    if body.get("record") in ("suspended", "resumed"):
         return body | {"question": 0}  # nobody is asked here
     return body
 
