@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.delegation.supervision import Activity
-from agent.models.base import Model, Reply, ToolCall
-from agent.runtime.journal import Alongside, Journal
+from agent.models.base import Model, Purpose, Reply, ToolCall
+from agent.models.metering import Account
+from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Loop, Result
 from agent.runtime.next_step import tool_message
 from agent.runtime.people import Asker
@@ -18,10 +19,8 @@ from storage.records.entries import (
     Session,
     SessionDraft,
     SessionKind,
-    Usage,
     message,
 )
-from storage.records.ledger import LedgerLine
 from storage.store import Store, Transaction
 
 
@@ -70,8 +69,7 @@ class Child:
             self.model,
             self.agent,
             self.journal,
-            address=self.delegation.address,
-            person=self.delegation.person,
+            account_of(self.delegation, self.agent.tier),
             asker=self.asker,
             on_reply=self._count,
             before_model=self._before_model,
@@ -112,10 +110,8 @@ class Child:
         ]
         return "\n".join(outputs)[-limit:]
 
-    def _count(self, reply: Reply) -> Alongside:
+    def _count(self, _: Reply) -> None:
         self.activity.calls += 1
-        tier, model = self.agent.tier, reply.model or self.agent.spec.model
-        return lambda tx, _: book(tx, self.delegation, tier, model, reply.usage)
 
     async def _before_model(self) -> None:
         await self.activity.may_go_on()
@@ -132,17 +128,7 @@ def begin(tx: Transaction, session: Session, task: str, handed: Sequence[Json]) 
         caller = leaf if body["role"] == "assistant" else caller
 
 
-def book(tx: Transaction, delegation: Delegation, tier: str, model: str, usage: Usage) -> None:
-    """Note what a model call used in a delegation."""
-    tx.delegations.update(delegation.id, usage=usage)
-    tx.ledger.add(
-        LedgerLine(
-            tier,
-            model,
-            usage,
-            session=delegation.session,
-            address=delegation.address,
-            person=delegation.person,
-            delegation=delegation.id,
-        )
-    )
+def account_of(delegation: Delegation, tier: str) -> Account:
+    """Who pays for the model calls of a delegation."""
+    purpose = Purpose(delegation.address, delegation.person)
+    return Account(tier, delegation.session, purpose, delegation.id)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from agent.delegation.child import Child, book
+from agent.delegation.child import Child, account_of
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
@@ -53,7 +53,8 @@ from agent.delegation.supervision import (
     write_diagnosis,
 )
 from agent.delegation.transcript import tool_calls_text, worker_paths
-from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose
+from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
+from agent.models.metering import MeteredModel
 from agent.models.registry import Models
 from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
@@ -364,21 +365,16 @@ class Subagents:
         spec = self.models.tier("judge")
         await activity.may_go_on()
         activity.beat("judge")
+        account = account_of(delegation, "judge")
         judgement = await judge(
-            self.judge_model,
+            MeteredModel(self.judge_model, self.store, account),
             spec,
             objective=state.task.goal,
             criteria=state.task.acceptance_criteria,
             output=judged_output(outcome),
             tool_calls=await self._tool_calls(delegation) if state.task.judge_sees_tools else None,
-            purpose=Purpose(delegation.address, delegation.person),
+            purpose=account.purpose,
         )
-
-        def pay(tx: Transaction) -> None:
-            for model, usage in judgement.by_model.items():
-                book(tx, delegation, "judge", model, usage)
-
-        await self.store.run(pay)
         return Judged(judgement.verdict, judgement.reasoning)
 
     async def _tool_calls(self, delegation: Delegation) -> str:

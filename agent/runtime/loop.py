@@ -16,11 +16,11 @@ from agent.models.base import (
     ModelError,
     ModelErrorKind,
     ModelSpec,
-    Purpose,
     Reply,
     Request,
     ToolCall,
 )
+from agent.models.metering import Account, bill
 from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
@@ -50,7 +50,7 @@ from agent.tools.base import (
     run_call,
     schemas,
 )
-from storage.records.entries import Draft, Entry, Json, Kind, Usage, message, record
+from storage.records.entries import Draft, Entry, Json, Kind, message, record
 from storage.records.questions import Question, QuestionState
 from storage.store import Transaction
 
@@ -122,10 +122,8 @@ class Loop:
     model: Model
     agent: Agent
     journal: Journal
-    address: str = ""
-    """The conversation that gets the answer, where there is one."""
-    person: str = ""
-    """Identity of who asked, where somebody did."""
+    account: Account
+    """Who pays, and for whom it is done."""
     asker: Asker | None = None
     """Asks people for the calls that must; None where nobody can be asked."""
     on_reply: OnReply | None = None
@@ -223,10 +221,16 @@ class Loop:
             spec=agent.spec,
             messages=[message("system", agent.system), *told],
             tools=[*schemas(agent.tools), *offered],
-            purpose=Purpose(self.address, self.person),
+            purpose=self.account.purpose,
         )
         reply = await self._complete(request)
-        alongside = self.on_reply(reply) if self.on_reply is not None else None
+        more = self.on_reply(reply) if self.on_reply is not None else None
+
+        def alongside(tx: Transaction, entry: Entry) -> None:
+            bill(tx, self.account, agent.spec, reply)
+            if more is not None:
+                more(tx, entry)
+
         await self.journal.append(
             assistant_draft(reply, agent),
             alongside,
@@ -234,13 +238,14 @@ class Loop:
         )
 
     async def _complete(self, request: Request) -> Reply:
-        """One reply that says something: an empty one is asked for once more, and paid for too."""
-        spent = Usage()
+        """One reply that says something, to be billed with its entry. An empty one is billed at
+        once, and asked for once more."""
         for _ in range(2):
             reply = await self.model.complete(request)
-            spent += reply.usage
             if reply.content.strip() or reply.tool_calls:
-                return replace(reply, tool_calls=_told_apart(reply.tool_calls), usage=spent)
+                return replace(reply, tool_calls=_told_apart(reply.tool_calls))
+            empty = partial(bill, account=self.account, spec=request.spec, reply=reply)
+            await self.journal.store.run(empty)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
 
     async def _run_tools(
@@ -276,8 +281,8 @@ class Loop:
             call,
             session=self.journal.session,
             entry=entry.id,
-            address=self.address,
-            person=self.person,
+            address=self.account.purpose.address,
+            person=self.account.purpose.person,
             asked=asked,
             told=told,
         )

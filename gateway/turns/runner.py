@@ -17,6 +17,7 @@ from agent.delegation.pending_calls import Results, pending_call, settle_running
 from agent.delegation.prompts import in_company
 from agent.delegation.supervision import Activity
 from agent.models.base import RETRIED, Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
+from agent.models.metering import Account
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
 from agent.runtime.path_cache import Paths
@@ -43,7 +44,6 @@ from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
 from storage.records.entries import Draft, Entry, Kind, record
 from storage.records.inbox_outbox import InboxRow, OutboxDraft
-from storage.records.ledger import LedgerLine
 from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
@@ -245,8 +245,7 @@ class Turns:
             self.model,
             agent,
             turn.journal,
-            address=turn.address,
-            person=turn.person,
+            Account("parent", turn.journal.session, Purpose(turn.address, turn.person)),
             asker=self._asker(turn),
             on_reply=partial(self._on_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
@@ -276,8 +275,7 @@ class Turns:
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
                 raise
-            purpose = Purpose(loop.address, loop.person)
-            spec = loop.agent.spec
+            purpose, spec = loop.account.purpose, loop.agent.spec
             if not await self.compacting.compact(loop.journal, spec, purpose, refused=True):
                 raise
         return await loop.run()
@@ -306,12 +304,8 @@ class Turns:
         parcels = [p for text in said if text.strip() for p in self._compose(turn, text)]
         last = turn.answered = not reply.tool_calls
         rows = turn.row_ids
-        session = turn.journal.session
-        answered_by = reply.model or agent.spec.model
-        line = LedgerLine("parent", answered_by, reply.usage, session, turn.address, turn.person)
 
         def alongside(tx: Transaction, entry: Entry) -> None:
-            tx.ledger.add(line)
             shown = [replace(parcel, entry=entry.id) for parcel in parcels]
             if last and shown:
                 items = self.answer_items(tx, turn, entry)

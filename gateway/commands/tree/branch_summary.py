@@ -12,7 +12,7 @@ from adapters.base import CommandSpec
 from agent.compaction.cut import has_messages
 from agent.compaction.summary import Summary, branch_summary_draft, summarise_branch
 from agent.models.base import Model, ModelError, Purpose
-from agent.models.metering import MeteredModel
+from agent.models.metering import Account, MeteredModel
 from agent.text.markdown import escape
 from gateway.commands.buttons import button
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
@@ -182,9 +182,10 @@ class Leaving:
             return None
         purpose = Purpose(turn.address, turn.person)
         spec = self.desk.models.tier("parent")
-        booked = MeteredModel(self.model, self.desk.store, turn.journal.session)
+        account = Account("parent", turn.journal.session, purpose)
+        metered = MeteredModel(self.model, self.desk.store, account)
         try:
-            return await summarise_branch(booked, spec, entries, words=words, purpose=purpose)
+            return await summarise_branch(metered, spec, entries, words=words, purpose=purpose)
         except ModelError as error:
             why = escape(str(error).rstrip("."))
         text = f"⚠️ The summary failed: {why}. Nothing was changed; you are where you were."

@@ -5,14 +5,14 @@ record that says whose it is, so that after a crash it is found and continued, a
 answered twice.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.base import CommandSpec
 from agent.concurrency import together
-from agent.models.base import ModelError, Purpose, Reply
-from agent.runtime.journal import Alongside, Journal
+from agent.models.base import ModelError, Purpose
+from agent.models.metering import Account
+from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
 from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
@@ -25,7 +25,6 @@ from gateway.views.entries import words
 from storage.errors import EpochLost
 from storage.records.entries import Draft, Entry, Kind, record
 from storage.records.inbox_outbox import OutboxDraft
-from storage.records.ledger import LedgerLine
 from storage.store import Transaction
 
 FAN = "fan"
@@ -154,9 +153,7 @@ class Fan:
             turns.model,
             arm.agent,
             arm.journal,
-            address=turn.address,
-            person=turn.person,
-            on_reply=_booking(turn, arm),
+            Account("parent", turn.journal.session, purpose),
             before_model=partial(turns.compacting.where_due, arm.journal, spec, purpose),
         )
 
@@ -207,17 +204,6 @@ def _ends(tx: Transaction, turn: Turn) -> list[int]:
             first = tx.tree.append(session, draft, after=row.entry, epoch=journal.epoch, aside=True)
         ends.append(end_below(tx, session, first))
     return ends
-
-
-def _booking(turn: Turn, arm: _Arm) -> Callable[[Reply], Alongside]:
-    def on_reply(reply: Reply) -> Alongside:
-        model = reply.model or arm.agent.spec.model
-        line = LedgerLine(
-            "parent", model, reply.usage, turn.journal.session, turn.address, turn.person
-        )
-        return lambda tx, _: tx.ledger.add(line)
-
-    return on_reply
 
 
 def _closing(answered: list[_Outcome]) -> str:
