@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Subagents
-from agent.delegation.settlement import interrupt, result_of, settle_call
+from agent.delegation.settlement import interrupt, result_arrival, result_of, settle_call
 from agent.models.base import ToolCall
 from agent.runtime.loop import INTERRUPTED, Loop, outcome_draft
 from agent.runtime.next_step import RunTools, calls_of, next_step, suspended_calls
@@ -13,7 +13,7 @@ from agent.runtime.side_branch import branch_end
 from agent.tools.base import Done
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
-from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.records.inbox_outbox import DelegationRow, InboxKind, InboxRow, Resume
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -90,8 +90,8 @@ class PendingCall:
 def pending_call(tx: Transaction, row: InboxRow) -> PendingCall | None:
     """What a row of kind resume, result or background goes on with; None for other kinds."""
     match row.kind:
-        case "resume":
-            question = tx.questions.get(row.payload["question"])
+        case InboxKind.RESUME:
+            question = tx.questions.get(Resume(**row.payload).question)
             if "delegation" not in question.subject:
                 subject = question.subject
                 return PendingCall(
@@ -103,8 +103,9 @@ def pending_call(tx: Transaction, row: InboxRow) -> PendingCall | None:
                     None,
                 )
             return _call_of(tx.delegations.get(question.subject["delegation"]), question.id)
-        case "result" | "background":
-            return _call_of(tx.delegations.get(row.payload["delegation"]), None)
+        case InboxKind.RESULT | InboxKind.BACKGROUND:
+            about = DelegationRow(**row.payload)
+            return _call_of(tx.delegations.get(about.delegation), None)
         case _:
             return None
 
@@ -131,12 +132,5 @@ class Results:
         performed = await self.subagents.carry_on(delegation)
         if not isinstance(performed, Finished):
             return False
-        arrival = Arrival(
-            key=f"result:{delegation.id}",
-            kind="result",
-            address=delegation.address,
-            payload={"delegation": delegation.id},
-            session=delegation.session,
-        )
-        await self.store.run(lambda tx: tx.inbox.receive(arrival))
+        await self.store.run(lambda tx: tx.inbox.receive(result_arrival(delegation)))
         return True

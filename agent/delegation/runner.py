@@ -8,7 +8,7 @@ journal and goes on where it was.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import assert_never
 
 from agent.delegation.child import Child, account_of
@@ -63,7 +63,7 @@ from agent.runtime.people import Asker, People
 from agent.tools.base import Tools
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question
 from storage.store import Store, Transaction
 
@@ -179,9 +179,9 @@ class Subagents:
             )
         )
         if task.background:
-            payload = {"delegation": row.id}
-            key = f"background:{row.id}"
-            tx.inbox.receive(Arrival(key, "background", row.address, payload, session=journal.id))
+            payload = asdict(DelegationRow(row.id))
+            key, kind = f"background:{row.id}", InboxKind.BACKGROUND
+            tx.inbox.receive(Arrival(key, kind, row.address, payload, session=journal.id))
         return row
 
     async def perform(self, delegation: Delegation, above: Activity | None = None) -> Performed:

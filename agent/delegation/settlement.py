@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.delegation.core.machine import State, advance, fold
@@ -12,6 +13,7 @@ from agent.runtime.people import asked_by
 from agent.tools.base import Done, Settled, Waiting
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
+from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question, QuestionState
 from storage.store import Transaction
 
@@ -43,6 +45,17 @@ def interrupt(tx: Transaction, row: Delegation) -> None:
         state = advance(state, Interrupted())
     assert isinstance(state.step, Finish)
     finish_delegation(tx, row, state, state.step)
+
+
+def result_arrival(row: Delegation) -> Arrival:
+    """Has the session that delegated told of a result from the background."""
+    return Arrival(
+        key=f"result:{row.id}",
+        kind=InboxKind.RESULT,
+        address=row.address,
+        payload=asdict(DelegationRow(row.id)),
+        session=row.session,
+    )
 
 
 def spent_by_tier(tx: Transaction, row: Delegation) -> dict[str, Usage]:

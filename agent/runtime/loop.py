@@ -50,8 +50,15 @@ from agent.tools.base import (
     run_call,
     schemas,
 )
-from storage.records.entries import Draft, Entry, Json, Kind, message, record
+from storage.records.entries import Draft, Entry, Json, Kind, message
 from storage.records.questions import Question, QuestionState
+from storage.records.record_entries import (
+    ResumedCall,
+    SurplusCalls,
+    SuspendedCall,
+    held_in,
+    record_draft,
+)
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
@@ -201,10 +208,10 @@ class Loop:
         tool = self.agent.tools.get(call.name)
         if tool is None or tool.repeatable:
             return False
-        body = record("resumed", tool_call_id=call.id, call_entry=entry.id, question=asked.id)
-        if any(e.kind is Kind.RECORD and e.body == body for e in self.journal.path):
+        begins = ResumedCall(call.id, entry.id, asked.id)
+        if any(held_in(each, ResumedCall) == begins for each in self.journal.path):
             return True
-        await self.journal.append(Draft(Kind.RECORD, body, author=call.name))
+        await self.journal.append(record_draft(begins, call.name))
         return False
 
     def _unanswered(self) -> frozenset[tuple[int, str]]:
@@ -348,8 +355,7 @@ def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
         f"at most {agent.max_calls} at a time."
     )
     log.warning("a reply of %s made %d calls; %d are run", entry.author, len(calls), len(taken))
-    body = record("surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told)
-    return Draft(Kind.RECORD, body, author=agent.tier)
+    return record_draft(SurplusCalls(entry.id, [call.id for call in taken], told), agent.tier)
 
 
 def usage_json(reply: Reply) -> Mapping[str, object]:
@@ -372,7 +378,4 @@ def outcome_draft(call: ToolCall, entry: int, outcome: Settled) -> Draft:
         case Done(text, final):
             return Draft(Kind.MESSAGE, tool_message(call, entry, text, final), author=call.name)
         case Waiting(question, text):
-            body = record(
-                "suspended", tool_call_id=call.id, call_entry=entry, question=question, result=text
-            )
-            return Draft(Kind.RECORD, body, author=call.name)
+            return record_draft(SuspendedCall(call.id, entry, question, text), call.name)

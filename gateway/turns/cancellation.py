@@ -5,8 +5,9 @@ from agent.delegation.pending_calls import path_tail, settle_late, settle_runnin
 from agent.runtime.next_step import suspended_calls
 from gateway.questions.service import Questions
 from gateway.turns.turn import RESULTS
-from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxRow
+from storage.records.record_entries import TurnStopped, record_draft
 from storage.store import Transaction
 
 
@@ -40,7 +41,7 @@ def _finish(tx: Transaction, session: int, rows: list[InboxRow], path: list[Entr
     """Work that nothing in the tree stands for, a summary say, leaves no trace there."""
     if any(row.entry is not None for row in rows):
         after = path[-1].id if path else None
-        tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
+        tx.tree.append(session, record_draft(TurnStopped()), after=after)
     tx.inbox.finish([row.id for row in rows])
 
 

@@ -42,8 +42,13 @@ from gateway.turns.turn import RESULTS, AnswerItems, Job, Turn
 from gateway.views.delegations import progress_text
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
-from storage.records.entries import Draft, Entry, Kind, record
-from storage.records.inbox_outbox import InboxRow, OutboxDraft
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import (
+    InboxKind,
+    InboxRow,
+    OutboxDraft,
+)
+from storage.records.record_entries import Failed, record_draft
 from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
@@ -75,7 +80,7 @@ class Turns:
     """The children that run now."""
     live: Live
     compacting: Compacting
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[InboxKind, Job] = field(default_factory=dict)
     """What else than an answer a turn may be, by the kind of its inbox row."""
     answer_items: AnswerItems = lambda tx, turn, entry: []
     """The buttons of an answer."""
@@ -203,7 +208,7 @@ class Turns:
             if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
                 return _Unread(held.leaf)
             path = list(known if is_leaf else tx.tree.context_path(held.leaf))
-            fresh = [row for row in rows if row.kind == "message" and row.entry is None]
+            fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
             if fresh and path and (full := too_deep(path[-1].depth, self.config)) is not None:
                 self._refuse(tx, rows, full)
                 return work(tx)  # others may have something due
@@ -240,7 +245,7 @@ class Turns:
 
     async def _converse(self, turn: Turn) -> None:
         """Let the agent answer what was said, decided or found out."""
-        agent = self.agent(turn.journal, turn.rows[-1].payload.get("model"))
+        agent = self.agent(turn.journal, turn.model)
         loop = Loop(
             self.model,
             agent,
@@ -325,7 +330,7 @@ class Turns:
         """Talk that came during the turn is put before the model at its next call."""
         session = turn.journal.session
         for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
-            if row.kind != "message" or row.entry is not None or row.id in turn.row_ids:
+            if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.joining.joins(row, turn.rows[-1]):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))
@@ -341,7 +346,7 @@ class Turns:
                 tx.outbox.enqueue(parcel)
             tx.inbox.finish(rows)
 
-        await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
+        await turn.journal.append(record_draft(Failed(error)), alongside)
 
 
 def _context_path(tx: Transaction, leaf: int) -> tuple[Entry, ...]:

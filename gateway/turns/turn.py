@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.messages import author_of
+from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import (
+    InboxKind,
+    InboxRow,
+)
 from storage.store import Transaction
 
 
@@ -40,6 +44,12 @@ class Turn:
         return author_of(self.rows[-1]) or self.asked_by
 
     @property
+    def model(self) -> str:
+        """The model that was asked for by its name; "" for the session's own."""
+        row = self.rows[-1]
+        return requested(RetryRequest, row).model if row.kind is InboxKind.RETRY else ""
+
+    @property
     def row_ids(self) -> list[int]:
         return [row.id for row in self.rows]
 
@@ -58,7 +68,7 @@ Job = Callable[[Turn], Awaitable[None]]
 
 AnswerItems = Callable[[Transaction, Turn, Entry], list[MenuItem]]
 
-TALK = ("message", "retry", "fan")
+TALK = (InboxKind.MESSAGE, InboxKind.RETRY, InboxKind.FAN)
 """Kinds of rows that answer what people say. More talk interrupts them, and is answered with it."""
-RESULTS = ("resume", "result")
+RESULTS = (InboxKind.RESUME, InboxKind.RESULT)
 """Kinds of rows that bring a delegation's result."""

@@ -7,6 +7,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records.inbox_outbox import (
     Arrival,
+    InboxKind,
     InboxRow,
     InboxState,
     OutboxDraft,
@@ -19,7 +20,7 @@ from tests.contract.stores import Clock, append, new_session, said
 
 
 def arrival(key: str, cursor: str | None = None) -> Arrival:
-    return Arrival(key, "message", "telegram:1", {"text": "hi 🌳"}, cursor=cursor)
+    return Arrival(key, InboxKind.MESSAGE, "telegram:1", {"text": "hi 🌳"}, cursor=cursor)
 
 
 async def receive(store: Store, *arrivals: Arrival) -> list[InboxRow | None]:
@@ -35,7 +36,7 @@ async def test_what_arrives_is_open_until_it_is_finished(store: Store, clock: Cl
     assert row == InboxRow(
         row.id,
         "k1",
-        "message",
+        InboxKind.MESSAGE,
         "telegram:1",
         {"text": "hi 🌳"},
         None,
@@ -104,7 +105,9 @@ async def test_unfinished_rows_come_oldest_first_of_one_session_or_all(store: St
 async def test_a_row_knows_its_session_from_the_start_or_later_and_its_entry(store: Store) -> None:
     session = await new_session(store)
     (entry,) = await append(store, session.id, said("hi"))
-    wake_up = Arrival("resume:7", "resume", "telegram:1", {"question": 7}, session=session.id)
+    wake_up = Arrival(
+        "resume:7", InboxKind.RESUME, "telegram:1", {"question": 7}, session=session.id
+    )
     (row,) = await received(store, wake_up)
     assert row.session == session.id
     await store.run(lambda t: t.inbox.link(row.id, entry.id))
@@ -128,7 +131,7 @@ async def test_inbox_rows_refer_only_to_what_is_there(store: Store) -> None:
         lambda t: t.inbox.link(99, 1),
         lambda t: t.inbox.link(row.id, 99),
         lambda t: t.inbox.finish([row.id, 99]),
-        lambda t: t.inbox.receive(Arrival("new", "resume", "telegram:1", {}, session=99)),
+        lambda t: t.inbox.receive(Arrival("new", InboxKind.RESUME, "telegram:1", {}, session=99)),
     ):
         with pytest.raises(NotFound):
             await store.run(work)
