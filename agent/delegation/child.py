@@ -10,6 +10,7 @@ from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Loop, Result
 from agent.runtime.next_step import tool_message
 from agent.runtime.people import Asker
+from agent.tools.base import Effects
 from storage.records.delegations import Delegation
 from storage.records.entries import (
     Draft,
@@ -98,13 +99,15 @@ class Child:
         return bool(replies) and all(body.get("handed") for body in replies)
 
     def raw_tail(self, limit: int = 4_000) -> str:
-        """End of what the child's tools gave back."""
+        """End of what the child's tools gave back of what they looked at or did."""
+        tools = self.agent.tools.values()
+        silent = {tool.name for tool in tools if tool.traits.effects is Effects.NONE}
         outputs = [
             str(entry.body["content"])
             for entry in self.journal.path
             if entry.kind is Kind.MESSAGE
             and entry.body["role"] == "tool"
-            and entry.body["name"] != "think"
+            and entry.body["name"] not in silent
             and not entry.body.get("correction")
             and not entry.body.get("handed")
         ]

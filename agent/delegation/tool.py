@@ -8,12 +8,13 @@ from agent.delegation.planner import Arguments, Planner
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Held, Origin, Subagents
 from agent.delegation.supervision import Activity
-from agent.tools.base import Call, Done, Outcome, Waiting
+from agent.runtime.tool_calls import DELEGATE
+from agent.tools.base import Call, Done, Effects, Outcome, Toolset, Traits, Waiting
 from storage.records.delegations import Delegation
 
 
 class DelegateTool:
-    name = "delegate_task"
+    name = DELEGATE
     description = (
         "Give a task to a cheap worker, or several tasks to several. With a branch_table the "
         "worker only matches what it sees against it; what the table does not foresee goes to an "
@@ -22,7 +23,7 @@ class DelegateTool:
         "summary, branch, evidence, resolved_by, verdict."
     )
     parameters = Arguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.CHANGES, Toolset.DELEGATION, repeatable=True)
 
     def __init__(
         self,

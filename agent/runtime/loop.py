@@ -206,7 +206,7 @@ class Loop:
         """Whether a call that must not be run twice was begun with this answer before; else note
         that it begins."""
         tool = self.agent.tools.get(call.name)
-        if tool is None or tool.repeatable:
+        if tool is None or tool.traits.repeatable:
             return False
         begins = ResumedCall(call.id, entry.id, asked.id)
         if any(held_in(each, ResumedCall) == begins for each in self.journal.path):
@@ -269,7 +269,7 @@ class Loop:
 
     async def _run_tool(self, entry: Entry, call: ToolCall, begun: bool) -> None:
         tool: Tool | None = self.agent.tools.get(call.name)
-        if begun and tool is not None and not tool.repeatable:
+        if begun and tool is not None and not tool.traits.repeatable:
             await self._answer(entry, call, Done(INTERRUPTED))
             return
         await self._answer(entry, call, await self._outcome(entry, call))

@@ -6,8 +6,9 @@ says what was wrong, and the turn goes on.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -81,13 +82,59 @@ Settled = Done | Waiting
 Outcome = Settled | Ask
 
 
+class Toolset(StrEnum):
+    """What is switched on by its name, also what is still to come."""
+
+    FILE = "file"
+    TERMINAL = "terminal"
+    WEB = "web"
+
+    CLARIFY = "clarify"
+    CODE_EXECUTION = "code_execution"
+    DELEGATION = "delegation"
+    MEMORY = "memory"
+    SEND_MESSAGE = "send_message"
+
+    @property
+    def parent_only(self) -> bool:
+        """Children never get it, whatever is asked."""
+        return self not in (Toolset.FILE, Toolset.TERMINAL, Toolset.WEB)
+
+
+class Effects(StrEnum):
+    NONE = "none"
+    """It neither looks at anything nor changes it."""
+    READS = "reads"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the rest of Bough must know of a tool."""
+
+    effects: Effects
+    toolset: Toolset | None = None
+    """None: it comes with the agent."""
+    repeatable: bool = False
+    """Running the same call again after a crash is harmless, or continues where it was."""
+    needs_approval: bool = False
+    """A person must agree before it runs, where no rule says otherwise."""
+
+    @property
+    def parent_only(self) -> bool:
+        return self.toolset is not None and self.toolset.parent_only
+
+    def given_with(self, toolsets: Collection[str]) -> bool:
+        """Whether who has these toolsets has it."""
+        return self.toolset is None or self.toolset in toolsets
+
+
 class Tool(Protocol):
     name: str
     description: str
     parameters: Json
     """JSON schema of the arguments."""
-    repeatable: bool
-    """Running the same call again after a crash is harmless, or continues where it was."""
+    traits: Traits
 
     async def run(self, call: Call) -> Outcome:
         """May wait for a person: then the same call is run again, in another process too, and goes

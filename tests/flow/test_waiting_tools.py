@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from adapters.recording import RecordingAdapter, Shown
-from agent.tools.base import Ask, Call, Done, Outcome
+from agent.tools.base import Ask, Call, Done, Effects, Outcome, Traits
 from storage.records.questions import Choice
 from storage.sql.store import SqlStore
 from storage.store import Store
@@ -19,7 +19,7 @@ class Order:
 
     name = "order"
     description = "Order something."
-    repeatable = False
+    traits = Traits(Effects.CHANGES)
 
     def __init__(self, *, hangs: bool = False) -> None:
         self.parameters: dict[str, Any] = {"type": "object"}

@@ -16,6 +16,7 @@ from agent.models.metering import Account
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
+from agent.tools.base import Effects, toolbox
 from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.retry import again, answerable, begin, refusal
 from gateway.commands.tree.siblings import ONLY_BY_BUTTON, end_below, move_to, stilled
@@ -37,9 +38,6 @@ FAN = InboxKind.FAN
 """The command, and the kind of the inbox row that it becomes."""
 PICK = "pick"
 COUNTS = ("2", "3", "4", "5")
-TOOLS = frozenset({"think", "read_file", "list_files", "search_files"})
-"""What the arms may use: they work side by side, and all but one are left, so none may have
-effects."""
 HOW = (
     "Say how many answers, from 2 to 5, and, if you like, by which models, no more than answers: "
     "/fan 3, or /fan 2 worker parent."
@@ -123,7 +121,9 @@ class Fan:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
         agent = self.turns.agent(journal, models[number - 1])
-        allowed = {name: tool for name, tool in agent.tools.items() if name in TOOLS}
+        # The arms work side by side, and all but one are left.
+        tools = agent.tools.values()
+        allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))
         name = models[number - 1] or agent.spec.model
         return _Arm(
             number,
