@@ -57,6 +57,7 @@ class MemoryTree:
             parent_session=draft.parent_session,
             parent_entry=draft.parent_entry,
             created=self._now,
+            run=draft.run,
         )
         tables.sessions[session.id] = session
         tables.last_numbers[session.id] = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from agent.delegation.supervision import Activity
 from agent.models.base import Model, Purpose, Reply, ToolCall
@@ -17,6 +18,8 @@ from storage.records.entries import (
     Entry,
     Json,
     Kind,
+    Run,
+    RunRole,
     Session,
     SessionDraft,
     SessionKind,
@@ -42,19 +45,20 @@ class Child:
         asker: Asker,
         delegation: Delegation,
         agent: Agent,
-        title: str,
+        run: Run,
         task: str,
         activity: Activity,
         handed: Sequence[Json] = (),
     ) -> "Child":
-        """The child with this title; made where missing, with its task as the first message and
+        """The child that runs this; made where missing, with its task as the first message and
         what it was handed as calls that were made already."""
 
         def work(tx: Transaction) -> Session:
-            known = (s for s in tx.tree.children(delegation.journal) if s.title == title)
+            known = (s for s in tx.tree.children(delegation.journal) if s.run == run)
             session = next(known, None)
             if session is None:
-                draft = SessionDraft(SessionKind.SUBAGENT, title, parent_session=delegation.journal)
+                kind, parent = SessionKind.SUBAGENT, delegation.journal
+                draft = SessionDraft(kind, title_of(run), parent_session=parent, run=run)
                 session = tx.tree.create(draft)
                 begin(tx, session, task, handed)
             tx.delegations.update(delegation.id, tier=agent.tier, model=agent.spec.model)
@@ -119,6 +123,17 @@ class Child:
     async def _before_model(self) -> None:
         await self.activity.may_go_on()
         self.activity.beat("model")
+
+
+def title_of(run: Run) -> str:
+    """A run as people read it."""
+    match run.role:
+        case RunRole.WORKER | RunRole.OVERSEER:
+            return f"{run.role} {run.number}"
+        case RunRole.WORKER_AS_TEXT:
+            return f"worker {run.number}, commands as text"
+        case _:
+            assert_never(run.role)
 
 
 def begin(tx: Transaction, session: Session, task: str, handed: Sequence[Json]) -> None:

@@ -9,6 +9,7 @@ journal and goes on where it was.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from agent.delegation.child import Child, account_of
@@ -62,7 +63,7 @@ from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
 from agent.tools.base import Tools
 from storage.records.delegations import Delegation, DelegationDraft
-from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question
 from storage.store import Store, Transaction
@@ -217,7 +218,7 @@ class Subagents:
                 case AskHuman() as step:
                     event: Event = await ask_person(journal, self.people, delegation, state, step)
                 case AwaitHuman(number):
-                    question = await self._question(number)
+                    question = await self.store.read(partial(_question, number=number))
                     decided = decision(question)
                     if decided is None:
                         return _held(delegation, question)
@@ -285,8 +286,8 @@ class Subagents:
                     max_calls=self.max_calls,
                 )
                 brief = overseer_brief(state, delta)
-                title = f"overseer {cycle}"
-                overseer = await self._child(delegation, agent, title, brief, activity)
+                run = Run(RunRole.OVERSEER, cycle)
+                overseer = await self._child(delegation, agent, run, brief, activity)
                 return await run_overseer(overseer, state)
             case RunJudge(outcome):
                 return await self._judge(delegation, state, outcome, activity)
@@ -303,28 +304,21 @@ class Subagents:
     ) -> Event | None:
         """Handed commands stand in the worker's history as calls. Some providers refuse calls of
         tools that are not offered; for those a new worker gets them as text."""
-        title = f"worker {attempt}"
-        as_text = f"{title}, commands as text"
-        runs = await self.store.read(lambda tx: tx.tree.children(delegation.journal))
-        if all(run.title != as_text for run in runs):
-            worker = await self._worker(delegation, state, title, activity)
+        as_text = Run(RunRole.WORKER_AS_TEXT, attempt)
+        known = await self.store.read(lambda tx: tx.tree.children(delegation.journal))
+        if all(child.run != as_text for child in known):
+            worker = await self._worker(delegation, state, Run(RunRole.WORKER, attempt), activity)
             try:
                 return await run_worker(worker, told)
             except ModelError as error:
                 if error.kind is not ModelErrorKind.BAD_REQUEST or not worker.was_only_handed():
                     raise
                 log.warning("delegation %s: %s; handed commands as text", delegation.id, error)
-        worker = await self._worker(delegation, state, as_text, activity, commands_as_text=True)
+        worker = await self._worker(delegation, state, as_text, activity)
         return await run_worker(worker, told)
 
     async def _worker(
-        self,
-        delegation: Delegation,
-        state: State,
-        title: str,
-        activity: Activity,
-        *,
-        commands_as_text: bool = False,
+        self, delegation: Delegation, state: State, run: Run, activity: Activity
     ) -> Child:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
@@ -339,15 +333,16 @@ class Subagents:
             max_calls=self.max_calls,
             waits_for_all=True,
         )
+        commands_as_text = run.role is RunRole.WORKER_AS_TEXT
         task, handed = worker_task(state, commands_as_text), state.task.handed
         done = history(handed) if handed is not None and not commands_as_text else ()
-        return await self._child(delegation, agent, title, task, activity, done)
+        return await self._child(delegation, agent, run, task, activity, done)
 
     async def _child(
         self,
         delegation: Delegation,
         agent: Agent,
-        title: str,
+        run: Run,
         task: str,
         activity: Activity,
         handed: Sequence[Json] = (),
@@ -355,7 +350,7 @@ class Subagents:
         subject = {"delegation": delegation.top or delegation.id}
         asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
-            self.store, self.model, asker, delegation, agent, title, task, activity, handed
+            self.store, self.model, asker, delegation, agent, run, task, activity, handed
         )
 
     async def _judge(
@@ -381,9 +376,6 @@ class Subagents:
         paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
         return tool_calls_text(paths[-1]) if paths else ""
 
-    async def _question(self, question: int) -> Question:
-        return await self.store.read(lambda tx: tx.questions.get(question))
-
     async def _nested_hold(self, delegation: Delegation) -> Held:
         """What a child delegated itself waits for a person, so its own delegation does too."""
 
@@ -398,6 +390,10 @@ class Subagents:
     def _spec(self, name: str) -> ModelSpec:
         """The model a task was given; the worker tier where the configuration lost it since."""
         return self.models.find(name) or self.models.tier("worker")
+
+
+def _question(tx: Transaction, number: int) -> Question:
+    return tx.questions.get(number)
 
 
 def _held(delegation: Delegation, question: Question) -> Held:

@@ -48,6 +48,15 @@ sessions = Table(
     Column("parent_session", ID, ForeignKey("sessions.id"), index=True),
     Column("parent_entry", ID),
     Column("created", Double, nullable=False),
+    Column("run_role", String),
+    Column("run_number", Integer),
+)
+Index(
+    "sessions_run",
+    sessions.c.parent_session,
+    sessions.c.run_role,
+    sessions.c.run_number,
+    unique=True,
 )
 
 entries = Table(

@@ -12,6 +12,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
+from storage.records.entries import Run, RunRole
 from storage.sql.dialect import parse_url, writer_engine
 from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
@@ -66,6 +67,25 @@ async def test_entries_of_the_first_version_get_their_strands_and_members(old: P
     silent = await store.read(lambda tx: tx.tree.along(1, 1, 9, sorts=["calls"], limit=9))
     assert [entry.id for entry in silent] == [2]
     assert await store.read(lambda tx: tx.directory.members(1)) == ["telegram:1", "telegram:7"]
+    await store.close()
+
+
+async def test_a_childs_run_was_its_title(old: Path) -> None:
+    titles = ["delegation", "worker 2", "worker 2, commands as text", "overseer 1"]
+    with sqlite3.connect(old) as raw:
+        for title in titles:
+            values = "'subagent', NULL, 0, 0, ?, 1, NULL, 0.0"
+            names = "kind, leaf, epoch, last_number, title, parent_session, parent_entry, created"
+            raw.execute(f"INSERT INTO sessions ({names}) VALUES ({values})", (title,))
+    raw.close()
+    store = await SqlStore.open(url_of(old))
+    children = await store.read(lambda tx: tx.tree.children(1))
+    assert [child.run for child in children if child.title in titles] == [
+        None,
+        Run(RunRole.WORKER, 2),
+        Run(RunRole.WORKER_AS_TEXT, 2),
+        Run(RunRole.OVERSEER, 1),
+    ]
     await store.close()
 
 
