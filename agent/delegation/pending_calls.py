@@ -119,12 +119,10 @@ class Results:
     store: Store
     subagents: Subagents
 
-    async def resume(self, loop: Loop, row: InboxRow) -> None:
-        """Run the call again that a row is about, if it is about one."""
-        pending = await self.store.read(lambda tx: pending_call(tx, row))
-        if pending is not None:
-            entry = await self.store.read(lambda tx: tx.tree.entry(pending.entry))
-            await loop.resume(entry, pending.id, pending.question)
+    async def resume(self, loop: Loop, pending: PendingCall) -> None:
+        """Run a call again: what it waited for was decided, or has ended in the background."""
+        entry = await self.store.read(lambda tx: tx.tree.entry(pending.entry))
+        await loop.resume(entry, pending.id, pending.question)
 
     async def work_in_background(self, delegation: Delegation) -> bool:
         """Carry a background delegation on; True where its result now waits in the inbox of the

@@ -160,9 +160,7 @@ class Turns:
             return
         self._busy[session] = turn
         try:
-            call = await self.store.read(partial(pending_call, row=turn.rows[0]))
-            turn.asked_by = call.person if call is not None else ""
-            delegation = call.delegation if call is not None else None
+            delegation = turn.pending.delegation if turn.pending is not None else None
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
@@ -217,9 +215,10 @@ class Turns:
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
             journal = Journal(self.store, session, held.epoch, tuple(path))
-            if (call := pending_call(tx, rows[0])) is not None and call.session == session:
+            call = pending_call(tx, rows[0])
+            if call is not None and call.session == session:
                 journal = on_its_branch(tx, journal, call.entry)
-            return Turn(journal, rows, left=len(unfinished) > len(rows))
+            return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
 
         return await self.store.run(work)
 
@@ -255,8 +254,8 @@ class Turns:
             on_reply=partial(self._on_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
         )
-        for row in tuple(turn.rows):
-            await self.results.resume(loop, row)
+        if turn.pending is not None:
+            await self.results.resume(loop, turn.pending)
         match await self._run(loop):
             case OutOfIterations(limit):
                 text = f"I stopped after {limit} steps without an answer. Write to go on."

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from agent.delegation.pending_calls import PendingCall
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.messages import author_of
@@ -24,8 +25,8 @@ class Turn:
     """Grows when talk is steered in."""
     left: bool
     """There was more in the session than this turn answers."""
-    asked_by: str = ""
-    """Where it is about a delegation: identity of who asked for that."""
+    pending: PendingCall | None = None
+    """The call that it goes on with, where it is about one."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
 
@@ -41,7 +42,8 @@ class Turn:
     @property
     def person(self) -> str:
         """Identity of who asked."""
-        return author_of(self.rows[-1]) or self.asked_by
+        asked_by = self.pending.person if self.pending is not None else ""
+        return author_of(self.rows[-1]) or asked_by
 
     @property
     def model(self) -> str:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID
 
-HEAD = "0003"
+HEAD = "0011_runs"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 
 from storage.records.entries import Run, RunRole
 from storage.sql.dialect import parse_url, writer_engine
+from storage.sql.schema import HEAD
 from storage.sql.store import SqlStore
 from tests.contract.stores import url_of
 from tests.support.gateway_process import ROOT
@@ -87,6 +89,12 @@ async def test_a_childs_run_was_its_title(old: Path) -> None:
         Run(RunRole.OVERSEER, 1),
     ]
     await store.close()
+
+
+def test_the_newest_migration_is_what_a_store_looks_for() -> None:
+    config = Config()
+    config.set_main_option("script_location", "storage.sql:migrations")
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
 async def test_entries_stay_append_only(old: Path) -> None:
