@@ -56,8 +56,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person must decide first. The question is stored with the record that the call waits; once
-    it is closed, the call is run again and finds it as `Call.asked`."""
+    """A person must decide first. The question is stored with the record that the call waits. Once
+    it is closed, decided or expired, the call is run again and finds it as `Call.asked`."""
 
     text: str
     """Markdown."""
