@@ -30,7 +30,12 @@ from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
 from storage.records.buttons import MenuButton
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+    InboxRow,
+    InboxState,
+)
 from storage.records.questions import Question
 from storage.store import Transaction
 
@@ -115,7 +120,7 @@ class Router:
         def work(tx: Transaction) -> None:
             arrival = Arrival(
                 odd.key,
-                odd.kind,
+                InboxKind.UNREADABLE,
                 address,
                 {"why": odd.why},
                 cursor=odd.message_id or None,
@@ -151,9 +156,9 @@ class Router:
 
     async def _again(self, row: InboxRow) -> None:
         """ValueError (pydantic's too) where it cannot be read."""
-        if row.kind == "press":
+        if row.kind is InboxKind.PRESS:
             await self._press_again(_PRESS.validate_python(row.payload), row)
-        elif row.kind == "edit":
+        elif row.kind is InboxKind.EDIT:
             await self._change(_MESSAGE.validate_python(row.payload), row)
         else:
             await self._command(_MESSAGE.validate_python(row.payload), row)
@@ -388,7 +393,7 @@ def _arrival(update: Message | Press) -> Arrival:
     payload: Json = asdict(update)
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None
-    return Arrival(update.key, update.kind, address, payload, cursor=cursor)
+    return Arrival(update.key, InboxKind(update.kind), address, payload, cursor=cursor)
 
 
 def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:

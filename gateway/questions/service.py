@@ -6,7 +6,7 @@ silence, by a restart, or by another question's button.
 
 import logging
 import secrets
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from adapters.base import Button
 from adapters.events import Press
@@ -18,7 +18,7 @@ from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
 from gateway.questions.child_control import KIND as CONTROL
 from gateway.questions.child_control import OVER
-from storage.records.inbox_outbox import Arrival, OutboxState
+from storage.records.inbox_outbox import Arrival, InboxKind, OutboxState, Resume
 from storage.records.questions import Question, QuestionDraft, QuestionPost, QuestionState
 from storage.store import Transaction
 
@@ -207,9 +207,9 @@ class Questions:
             tx.inbox.receive(
                 Arrival(
                     key=f"resume:{question}",
-                    kind="resume",
+                    kind=InboxKind.RESUME,
                     address=closed.address,
-                    payload={"question": question},
+                    payload=asdict(Resume(question)),
                     session=closed.session,
                 )
             )

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Insert, Table, TextClause, bindparam, text
 
 from storage.json_text import loads
-from storage.records.entries import Entry, Kind
-from storage.sql.schema import entries
+from storage.records.entries import Entry, Kind, Run, RunRole, Session, SessionKind
+from storage.sql.schema import entries, sessions
 
 ENTRY_COLUMNS = (
     entries.c.id,
@@ -22,6 +22,18 @@ ENTRY_COLUMNS = (
     entries.c.author,
     entries.c.tokens,
     entries.c.time,
+)
+SESSION_COLUMNS = (
+    sessions.c.id,
+    sessions.c.kind,
+    sessions.c.leaf,
+    sessions.c.epoch,
+    sessions.c.title,
+    sessions.c.parent_session,
+    sessions.c.parent_entry,
+    sessions.c.created,
+    sessions.c.run_role,
+    sessions.c.run_number,
 )
 _KIND, _BODY = 5, 6
 _SET_FIELDS = [vars(Entry)[field.name].__set__ for field in fields(Entry)]
@@ -74,3 +86,12 @@ def entries_of(rows: Sequence[Sequence[Any]]) -> list[Entry]:
     for set_field, column in zip(_SET_FIELDS, columns, strict=True):
         deque(map(set_field, made, column), maxlen=0)
     return made
+
+
+def session_of(row: Sequence[Any]) -> Session:
+    """A session from a row of SESSION_COLUMNS."""
+    id_, kind, leaf, epoch, title, parent_session, parent_entry, created, role, number = row
+    run = Run(RunRole(role), number) if role is not None else None
+    return Session(
+        id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created, run
+    )
