@@ -16,14 +16,12 @@ from agent.delegation.tool import DelegateTool
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
-from agent.tools.base import Call, Tool, Tools, toolbox
+from agent.tools.base import Call, Tool, Tools, Toolset, toolbox
 from agent.tools.files import file_tools
 from agent.tools.think import ThinkTool
 from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
 from storage.store import Store
-
-FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +34,21 @@ class AgentFactory:
     tools: ToolsConfig
     max_iterations: int
     """Of the parent, in one turn."""
+    more_tools: tuple[Tool, ...] = ()
+    """What parent and children may use besides."""
 
     def parent(self, subagents: Subagents, session: int, model: str | None = None) -> Agent:
         """The agent that people talk to, for one turn of a session: with its own model, or with one
         by its name, where that is known."""
         toolsets = frozenset(self.tools.toolsets)
-        files = file_tools(self._workspace) if FILE in toolsets else ()
         caller = Caller(RANKS["parent"], 0, toolsets)
+        tools = (ThinkTool(), *file_tools(self._workspace), *self.more_tools)
+        given = [tool for tool in tools if tool.traits.given_with(toolsets)]
         return Agent(
             tier="parent",
             spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
             system=PARENT,
-            tools=toolbox(ThinkTool(), *files, self._delegate(subagents, caller)),
+            tools=toolbox(*given, self._delegate(subagents, caller)),
             max_iterations=self.max_iterations,
             max_calls=self.delegation.max_calls_per_reply,
         )
@@ -56,9 +57,12 @@ class AgentFactory:
         self, subagents: Subagents, delegation: Delegation, task: Task, activity: Activity
     ) -> Tools:
         """What a worker may use: its toolsets, and, as an orchestrator, children of its own."""
-        tools: list[Tool] = [ThinkTool()]
-        if FILE in task.toolsets:
-            tools += self._child_files(task, activity)
+        known = (ThinkTool(), *self._child_files(task, activity), *self.more_tools)
+        tools: list[Tool] = [
+            tool
+            for tool in known
+            if tool.traits.given_with(task.toolsets) and not tool.traits.parent_only
+        ]
         if task.role == "orchestrator":
             spec = self.models.find(task.worker) or self.models.tier("worker")
             toolsets = frozenset(task.toolsets)
@@ -107,8 +111,7 @@ class AgentFactory:
         def seen(_: Call, what: str, path: str) -> None:
             activity.touched(what, path)
 
-        folder = self._workspace(task.home)
-        return file_tools(lambda _: folder, seen=seen, cached=cached)
+        return file_tools(lambda _: self._workspace(task.home), seen=seen, cached=cached)
 
     async def _hand_over(self, request: HandOverRequest) -> Hydrated | None:
         """What the parent hands over, or, where it says nothing, its last reads and commands."""
@@ -121,7 +124,7 @@ class AgentFactory:
         spec = self.models.find(request.worker) or self.models.tier("worker")
         limit = budget(spec.context_window, self.delegation.handoff_budget)
         read: Read = _no_files
-        if FILE in self.tools.toolsets:
+        if Toolset.FILE in self.tools.toolsets:
             read = reader(self._workspace(request.home))
         hydrated = await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
         return hydrated if hydrated != Hydrated() else None

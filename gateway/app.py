@@ -21,6 +21,7 @@ from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig
+from agent.tools.base import Tool
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
 from gateway.commands.registry import command_specs
@@ -49,6 +50,7 @@ from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from gateway.turns.turn import Job, Turn
 from gateway.views.reopening import reopened
+from storage.records.inbox_outbox import InboxKind
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -63,9 +65,11 @@ async def bootstrap(
     terminal: bool = False,
     store: Store | None = None,
     model: Model | None = None,
+    tools: Sequence[Tool] = (),
 ) -> App:
     """Wire everything. What is given is used instead of what the configuration names; `terminal`:
-    the chat in this terminal, whatever platforms are configured.
+    the chat in this terminal, whatever platforms are configured; `tools` are given to models
+    besides.
 
     StoreUnavailable where the database cannot be used.
     """
@@ -89,6 +93,7 @@ async def bootstrap(
         models,
         patient,
         impatient,
+        tuple(tools),
         Loading(partial(_load, litellm) if _needs_litellm(models) else None),
     )
 
@@ -112,6 +117,7 @@ def _assemble(
     models: Models,
     model: Model,
     judge_model: Model,
+    tools: tuple[Tool, ...],
     loading: Loading,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
@@ -124,21 +130,30 @@ def _assemble(
     running: dict[int, Turn] = {}
     notices = Notices(connections)
     factory = AgentFactory(
-        store, models, config.delegation, config.tools, config.session.max_iterations
+        store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
     subagents = _subagents(config, store, models, model, judge_model, questions, factory)
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
     desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
     compacting = Compacting(model, config.session)
+    results = Results(store, subagents)
     answer = AgentAnswer(
-        store, model, partial(factory.parent, subagents), compacting, composer, policy, answer_items
+        store,
+        model,
+        partial(factory.parent, subagents),
+        results,
+        questions,
+        compacting,
+        composer,
+        policy,
+        answer_items,
     )
     runner = TurnRunner(
         store,
         failures,
         policy,
-        Results(store, subagents),
+        results,
         SignsOfLife(store, notices, composer, panel),
         answer.run,
         _jobs(desk, model, compacting, answer),
@@ -177,7 +192,7 @@ def _subagents(
 
 def _jobs(
     desk: CommandContext, model: Model, compacting: Compacting, answer: AgentAnswer
-) -> Mapping[str, Job]:
+) -> Mapping[InboxKind, Job]:
     """What commands leave to the session's lane, by the kind of the inbox row."""
     leaving = Leaving(desk, model)
     return {

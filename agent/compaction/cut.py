@@ -14,6 +14,7 @@ from agent.runtime.next_step import calls_of
 from agent.text.sizing import BYTES_PER_TOKEN, size
 from agent.text.untrusted import as_text
 from storage.records.entries import Entry, Kind
+from storage.records.record_entries import RecordKind, is_record
 from storage.tree.paths import from_first_kept
 
 DEFAULT_WINDOW = 128_000
@@ -171,7 +172,7 @@ def _is_from(entry: Entry, role: str) -> bool:
 
 
 def _suspends(entry: Entry) -> bool:
-    return entry.kind is Kind.RECORD and entry.body.get("record") == "suspended"
+    return is_record(entry, RecordKind.SUSPENDED)
 
 
 def _reported(entry: Entry) -> int | None:
@@ -193,7 +194,7 @@ def _tokens(entry: Entry) -> int:
         case Kind.BRANCH_SUMMARY:
             return _estimate(as_text(entry.body.get("summary")))
         case Kind.RECORD:
-            told = entry.body.get("record") in ("suspended", "surplus")
+            told = is_record(entry, RecordKind.SUSPENDED, RecordKind.SURPLUS)
             return _estimate(as_text(entry.body.get("result"))) if told else 0
         case _:
             return 0

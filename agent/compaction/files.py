@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.runtime.tool_calls import TOUCHES, file_touched, finished_calls
+from agent.runtime.tool_calls import DELEGATE, TOUCHES, file_touched, finished_calls
 from agent.text.markdown import bounded
 from agent.text.sizing import size
 from agent.text.untrusted import as_text
@@ -16,7 +16,6 @@ MAX_FILES = 1_000
 _PATH_LIMIT = 200
 """Characters of a path where it is shown."""
 _HEADING = "\n\n## Files\n"
-_DELEGATE = "delegate_task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def _listed(entries: Iterable[Entry]) -> Iterator[tuple[str, str]]:
 
 def _touched(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
     for name, arguments, result in finished_calls(entries):
-        if name == _DELEGATE:
+        if name == DELEGATE:
             yield from _by_children(result)
         elif path := file_touched(name, arguments, result):
             yield path, TOUCHES[name]

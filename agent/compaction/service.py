@@ -9,7 +9,7 @@ from agent.compaction.cut import Cut, context_tokens, cut, due, recent_tokens
 from agent.compaction.summary import compaction_draft, summarise
 from agent.concurrency import off_loop
 from agent.models.base import Model, ModelError, ModelSpec, Purpose
-from agent.models.metering import MeteredModel
+from agent.models.metering import Account, MeteredModel
 from agent.runtime.journal import Alongside, Journal
 from agent.settings import CompactionConfig
 from storage.records.entries import Entry
@@ -53,8 +53,9 @@ class Compacting:
         found = await off_loop(len(path), partial(self._cut, path, spec, refused))
         if found is None:
             return None
-        booked = MeteredModel(self.model, journal.store, journal.session)
-        summary = await summarise(booked, spec, found, instructions=instructions, purpose=purpose)
+        account = Account("parent", journal.session, purpose)
+        metered = MeteredModel(self.model, journal.store, account)
+        summary = await summarise(metered, spec, found, instructions=instructions, purpose=purpose)
         draft = replace(compaction_draft(found, summary), author=purpose.person)
         entry = await journal.append(draft, alongside)
         log.info("session %s: compacted %d tokens", journal.session, found.tokens_before)

@@ -17,6 +17,7 @@ from agent.text.templates import cut
 from agent.text.templates import cut as cut_text
 from agent.text.untrusted import as_text, quote
 from storage.records.entries import Draft, Entry, Json, Kind, Usage, message
+from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import name_taken_off, speaker_of
 
 TOOL_LIMIT = 2_000
@@ -40,7 +41,7 @@ def blocks_of(entries: Iterable[Entry]) -> Iterator[Block]:
             case Kind.COMPACTION:
                 yield "summary of what came before", as_text(entry.body.get("summary"))
             case Kind.RECORD:
-                if entry.body.get("record") == "suspended":
+                if is_record(entry, RecordKind.SUSPENDED):
                     told = cut(as_text(entry.body.get("result")), TOOL_LIMIT)
                     yield "a call waits for a person's decision", told
             case Kind.LABEL | Kind.MODEL_CHANGE:

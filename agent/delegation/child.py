@@ -2,25 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from agent.delegation.supervision import Activity
-from agent.models.base import Model, Reply, ToolCall
-from agent.runtime.journal import Alongside, Journal
+from agent.models.base import Model, Purpose, Reply, ToolCall
+from agent.models.metering import Account
+from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Loop, Result
 from agent.runtime.next_step import tool_message
+from agent.runtime.people import Asker
+from agent.tools.base import Effects
 from storage.records.delegations import Delegation
 from storage.records.entries import (
     Draft,
     Entry,
     Json,
     Kind,
+    Run,
+    RunRole,
     Session,
     SessionDraft,
     SessionKind,
-    Usage,
     message,
 )
-from storage.records.ledger import LedgerLine
 from storage.store import Store, Transaction
 
 
@@ -31,27 +35,30 @@ class Child:
     journal: Journal
     delegation: Delegation
     activity: Activity
+    asker: Asker
 
     @classmethod
     async def resume(
         cls,
         store: Store,
         model: Model,
+        asker: Asker,
         delegation: Delegation,
         agent: Agent,
-        title: str,
+        run: Run,
         task: str,
         activity: Activity,
         handed: Sequence[Json] = (),
     ) -> "Child":
-        """The child with this title; made where missing, with its task as the first message and
+        """The child that runs this; made where missing, with its task as the first message and
         what it was handed as calls that were made already."""
 
         def work(tx: Transaction) -> Session:
-            known = (s for s in tx.tree.children(delegation.journal) if s.title == title)
+            known = (s for s in tx.tree.children(delegation.journal) if s.run == run)
             session = next(known, None)
             if session is None:
-                draft = SessionDraft(SessionKind.SUBAGENT, title, parent_session=delegation.journal)
+                kind, parent = SessionKind.SUBAGENT, delegation.journal
+                draft = SessionDraft(kind, title_of(run), parent_session=parent, run=run)
                 session = tx.tree.create(draft)
                 begin(tx, session, task, handed)
             tx.delegations.update(delegation.id, tier=agent.tier, model=agent.spec.model)
@@ -59,7 +66,7 @@ class Child:
 
         session = await store.run(work)
         journal = await Journal.claim(store, session.id)
-        return cls(model, agent, journal, delegation, activity)
+        return cls(model, agent, journal, delegation, activity, asker)
 
     async def run(self) -> Result:
         """Raises ModelError."""
@@ -67,8 +74,8 @@ class Child:
             self.model,
             self.agent,
             self.journal,
-            address=self.delegation.address,
-            person=self.delegation.person,
+            account_of(self.delegation, self.agent.tier),
+            asker=self.asker,
             on_reply=self._count,
             before_model=self._before_model,
             on_tool=self.activity.beat,
@@ -96,26 +103,37 @@ class Child:
         return bool(replies) and all(body.get("handed") for body in replies)
 
     def raw_tail(self, limit: int = 4_000) -> str:
-        """End of what the child's tools gave back."""
+        """End of what the child's tools gave back of what they looked at or did."""
+        tools = self.agent.tools.values()
+        silent = {tool.name for tool in tools if tool.traits.effects is Effects.NONE}
         outputs = [
             str(entry.body["content"])
             for entry in self.journal.path
             if entry.kind is Kind.MESSAGE
             and entry.body["role"] == "tool"
-            and entry.body["name"] != "think"
+            and entry.body["name"] not in silent
             and not entry.body.get("correction")
             and not entry.body.get("handed")
         ]
         return "\n".join(outputs)[-limit:]
 
-    def _count(self, reply: Reply) -> Alongside:
+    def _count(self, _: Reply) -> None:
         self.activity.calls += 1
-        tier, model = self.agent.tier, reply.model or self.agent.spec.model
-        return lambda tx, _: book(tx, self.delegation, tier, model, reply.usage)
 
     async def _before_model(self) -> None:
         await self.activity.may_go_on()
         self.activity.beat("model")
+
+
+def title_of(run: Run) -> str:
+    """A run as people read it."""
+    match run.role:
+        case RunRole.WORKER | RunRole.OVERSEER:
+            return f"{run.role} {run.number}"
+        case RunRole.WORKER_AS_TEXT:
+            return f"worker {run.number}, commands as text"
+        case _:
+            assert_never(run.role)
 
 
 def begin(tx: Transaction, session: Session, task: str, handed: Sequence[Json]) -> None:
@@ -128,17 +146,7 @@ def begin(tx: Transaction, session: Session, task: str, handed: Sequence[Json]) 
         caller = leaf if body["role"] == "assistant" else caller
 
 
-def book(tx: Transaction, delegation: Delegation, tier: str, model: str, usage: Usage) -> None:
-    """Note what a model call used in a delegation."""
-    tx.delegations.update(delegation.id, usage=usage)
-    tx.ledger.add(
-        LedgerLine(
-            tier,
-            model,
-            usage,
-            session=delegation.session,
-            address=delegation.address,
-            person=delegation.person,
-            delegation=delegation.id,
-        )
-    )
+def account_of(delegation: Delegation, tier: str) -> Account:
+    """Who pays for the model calls of a delegation."""
+    purpose = Purpose(delegation.address, delegation.person)
+    return Account(tier, delegation.session, purpose, delegation.id)

@@ -1,6 +1,6 @@
 """A delegation's question to a person: asked in its journal, and what became of it."""
 
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from agent.delegation.core.events import (
     Answered,
@@ -14,22 +14,11 @@ from agent.delegation.core.events import (
 from agent.delegation.core.machine import State
 from agent.delegation.prompts import human_question
 from agent.runtime.journal import Journal
+from agent.runtime.people import People
 from storage.records.delegations import Delegation
 from storage.records.entries import Draft
 from storage.records.questions import Question, QuestionDraft, QuestionState
 from storage.store import Transaction
-
-
-class People(Protocol):
-    """Those who decide, within a transaction."""
-
-    def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
-        """Store a question and post it where the policy says."""
-        ...
-
-    def withdraw(self, tx: Transaction, question: int) -> None:
-        """Close it undecided, where it is open, and say so on its copies."""
-        ...
 
 
 async def ask_person(

@@ -1,21 +1,19 @@
 """Results that come after their call: decided by people, from the background, or cut off, so that
 no call stays open for ever."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Subagents
-from agent.delegation.settlement import interrupt, outcome_of, result_of, settle_call
+from agent.delegation.settlement import interrupt, result_arrival, result_of, settle_call
 from agent.models.base import ToolCall
-from agent.runtime.journal import Journal
-from agent.runtime.loop import INTERRUPTED, outcome_draft
+from agent.runtime.loop import INTERRUPTED, Loop, outcome_draft
 from agent.runtime.next_step import RunTools, calls_of, next_step, suspended_calls
 from agent.runtime.side_branch import branch_end
-from agent.tools.base import Done, Outcome
+from agent.tools.base import Done
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
-from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.records.inbox_outbox import DelegationRow, InboxKind, InboxRow, Resume
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -65,26 +63,6 @@ def settle_late(tx: Transaction, session: int, path: list[Entry]) -> None:
             path.append(tx.tree.append(session, draft, after=path[-1].id))
 
 
-def has_result(path: Sequence[Entry], entry: Entry, call: ToolCall, delegation: int) -> bool:
-    """Whether a delegation's result stands on the path already."""
-    return any(delegation in e.body.get("final", ()) for e in _results(path, entry, call))
-
-
-def is_answered(path: Sequence[Entry], entry: Entry, call: ToolCall) -> bool:
-    return bool(_results(path, entry, call))
-
-
-def _results(path: Sequence[Entry], entry: Entry, call: ToolCall) -> list[Entry]:
-    return [
-        e
-        for e in path
-        if e.kind is Kind.MESSAGE
-        and e.body["role"] == "tool"
-        and e.body["tool_call_id"] == call.id
-        and e.body.get("call_entry") == entry.id
-    ]
-
-
 def _settle(
     tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int, *, waiting_too: bool
 ) -> Entry:
@@ -94,24 +72,57 @@ def _settle(
 
 
 @dataclass(frozen=True, slots=True)
+class PendingCall:
+    """The call that an inbox row goes on with."""
+
+    session: int
+    entry: int
+    """The assistant entry that holds it."""
+    id: str
+    person: str
+    """Identity of who asked for it."""
+    question: int | None
+    """What it waited for, where that was decided."""
+    delegation: Delegation | None
+    """What it delegated, where the row is about that."""
+
+
+def pending_call(tx: Transaction, row: InboxRow) -> PendingCall | None:
+    """What a row of kind resume, result or background goes on with; None for other kinds."""
+    match row.kind:
+        case InboxKind.RESUME:
+            question = tx.questions.get(Resume(**row.payload).question)
+            if "delegation" not in question.subject:
+                subject = question.subject
+                return PendingCall(
+                    question.session,
+                    subject["call_entry"],
+                    subject["call_id"],
+                    subject["person"],
+                    question.id,
+                    None,
+                )
+            return _call_of(tx.delegations.get(question.subject["delegation"]), question.id)
+        case InboxKind.RESULT | InboxKind.BACKGROUND:
+            about = DelegationRow(**row.payload)
+            return _call_of(tx.delegations.get(about.delegation), None)
+        case _:
+            return None
+
+
+def _call_of(row: Delegation, question: int | None) -> PendingCall:
+    return PendingCall(row.session, row.call_entry, row.call_id, row.person, question, row)
+
+
+@dataclass(frozen=True, slots=True)
 class Results:
     store: Store
     subagents: Subagents
 
-    async def delegation(self, row: InboxRow) -> Delegation | None:
-        """The delegation that an inbox row is about; None for talk."""
-        if row.kind not in ("resume", "result", "background"):
-            return None
-        return await self.store.read(lambda tx: delegation_of(tx, row))
-
-    async def carry_on(self, journal: Journal, row: InboxRow, delegation: Delegation) -> None:
-        """Go on after a decision, or take in what the background brought; the result goes to the
-        session's leaf."""
-        if row.kind == "resume":
-            performed = await self.subagents.carry_on(delegation)
-            if not isinstance(performed, Finished):
-                return
-        await self._append(journal, delegation.id)
+    async def resume(self, loop: Loop, pending: PendingCall) -> None:
+        """Run a call again: what it waited for was decided, or has ended in the background."""
+        entry = await self.store.read(lambda tx: tx.tree.entry(pending.entry))
+        await loop.resume(entry, pending.id, pending.question)
 
     async def work_in_background(self, delegation: Delegation) -> bool:
         """Carry a background delegation on; True where its result now waits in the inbox of the
@@ -119,39 +130,5 @@ class Results:
         performed = await self.subagents.carry_on(delegation)
         if not isinstance(performed, Finished):
             return False
-        arrival = Arrival(
-            key=f"result:{delegation.id}",
-            kind="result",
-            address=delegation.address,
-            payload={"delegation": delegation.id},
-            session=delegation.session,
-        )
-        await self.store.run(lambda tx: tx.inbox.receive(arrival))
+        await self.store.run(lambda tx: tx.inbox.receive(result_arrival(delegation)))
         return True
-
-    async def _append(self, journal: Journal, delegation: int) -> None:
-        row = await self.store.read(lambda tx: tx.delegations.get(delegation))
-        caller = await self.store.read(lambda tx: tx.tree.entry(row.call_entry))
-        call = next(call for call in calls_of(caller) if call.id == row.call_id)
-        if has_result(journal.path, caller, call, row.id):
-            return
-        if is_answered(journal.path, caller, call):
-            result = await self.store.read(lambda tx: result_of(tx, row))
-            outcome: Outcome = Done(to_text(result), (row.id,))
-        else:
-            outcome = await self.store.read(lambda tx: _whole(tx, row))
-        if isinstance(outcome, Done):
-            await journal.append(outcome_draft(call, caller.id, outcome))
-
-
-def delegation_of(tx: Transaction, row: InboxRow) -> Delegation:
-    """The delegation that a row of kind resume, result or background is about."""
-    if row.kind == "resume":
-        question = tx.questions.get(row.payload["question"])
-        return tx.delegations.get(question.subject["delegation"])
-    return tx.delegations.get(row.payload["delegation"])
-
-
-def _whole(tx: Transaction, row: Delegation) -> Outcome:
-    """What the call that a delegation belongs to comes to."""
-    return outcome_of(tx, tx.delegations.of_call(row.session, row.call_entry, row.call_id))

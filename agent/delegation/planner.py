@@ -13,13 +13,9 @@ from agent.delegation.tables.parse import TableError, parse_table
 from agent.errors import ToolError
 from agent.models.registry import RANKS, Models
 from agent.text.untrusted import quote
-from agent.tools.base import NOTHING_DONE, validate
+from agent.tools.base import NOTHING_DONE, Toolset, validate
 from storage.records.entries import Json
 
-DELEGATION = "delegation"
-BLOCKED_TOOLSETS = frozenset({DELEGATION, "clarify", "memory", "code_execution", "send_message"})
-"""What children never get, whatever is asked."""
-KNOWN_TOOLSETS = frozenset({"file", "terminal", "web"})
 GOAL_LIMIT = 20_000
 CONTEXT_LIMIT = 200_000
 CRITERIA_LIMIT = 20_000
@@ -262,14 +258,14 @@ class Planner:
         """The caller's toolsets, or those of them that were asked for."""
         if asked is None:
             return tuple(sorted(self.caller.toolsets))
-        unknown = [name for name in asked if name not in BLOCKED_TOOLSETS | KNOWN_TOOLSETS]
+        unknown = [name for name in asked if name not in list(Toolset)]
         if unknown:
-            known = ", ".join(sorted(KNOWN_TOOLSETS))
+            known = ", ".join(sorted(each for each in Toolset if not each.parent_only))
             raise ToolError(f"toolsets: {quote(unknown[0])} is not one; known are {known}")
         for name in dict.fromkeys(asked):
-            if name == DELEGATION and role == "orchestrator":
+            if name == Toolset.DELEGATION and role == "orchestrator":
                 continue  # which comes with the role
-            if name in BLOCKED_TOOLSETS:
+            if Toolset(name).parent_only:
                 warnings.append(f"toolset {name!r} is never given to children")
             elif name not in self.caller.toolsets:
                 warnings.append(f"toolset {name!r} is not switched on here")

@@ -8,10 +8,11 @@ journal and goes on where it was.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
-from agent.delegation.child import Child, book
+from agent.delegation.child import Child, account_of
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
@@ -32,7 +33,7 @@ from agent.delegation.core.events import (
 )
 from agent.delegation.core.judge import judge
 from agent.delegation.core.machine import State, advance, fold, judged_output
-from agent.delegation.escalation import People, ask_person, decision
+from agent.delegation.escalation import ask_person, decision
 from agent.delegation.handoff.render import history
 from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
 from agent.delegation.result import launched_result, waiting_result
@@ -53,15 +54,17 @@ from agent.delegation.supervision import (
     write_diagnosis,
 )
 from agent.delegation.transcript import tool_calls_text, worker_paths
-from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose
+from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
+from agent.models.metering import MeteredModel
 from agent.models.registry import Models
 from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
+from agent.runtime.people import Asker, People
 from agent.tools.base import Tools
 from storage.records.delegations import Delegation, DelegationDraft
-from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival
+from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
+from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question
 from storage.store import Store, Transaction
 
@@ -175,16 +178,16 @@ class Subagents:
             )
         )
         if task.background:
-            payload = {"delegation": row.id}
-            key = f"background:{row.id}"
-            tx.inbox.receive(Arrival(key, "background", row.address, payload, session=journal.id))
+            payload = asdict(DelegationRow(row.id))
+            key, kind = f"background:{row.id}", InboxKind.BACKGROUND
+            tx.inbox.receive(Arrival(key, kind, row.address, payload, session=journal.id))
         return row
 
     async def perform(self, delegation: Delegation, above: Activity | None = None) -> Performed:
         """Carry a delegation on within the limit of children; one for the background is only said
         to be launched: its inbox row, written when it was stored, is what runs it. `above` is the
         child that delegated, where one did."""
-        if delegation.background:
+        if delegation.background and stored_result(delegation) is None:
             return Launched(launched_result(delegation))
         return await self.carry_on(delegation, above)
 
@@ -213,7 +216,7 @@ class Subagents:
                 case AskHuman() as step:
                     event: Event = await ask_person(journal, self.people, delegation, state, step)
                 case AwaitHuman(number):
-                    question = await self._question(number)
+                    question = await self.store.read(partial(_question, number=number))
                     decided = decision(question)
                     if decided is None:
                         return _held(delegation, question)
@@ -281,10 +284,8 @@ class Subagents:
                     max_calls=self.max_calls,
                 )
                 brief = overseer_brief(state, delta)
-                title = f"overseer {cycle}"
-                overseer = await Child.resume(
-                    self.store, self.model, delegation, agent, title, brief, activity
-                )
+                run = Run(RunRole.OVERSEER, cycle)
+                overseer = await self._child(delegation, agent, run, brief, activity)
                 return await run_overseer(overseer, state)
             case RunJudge(outcome):
                 return await self._judge(delegation, state, outcome, activity)
@@ -301,28 +302,21 @@ class Subagents:
     ) -> Event | None:
         """Handed commands stand in the worker's history as calls. Some providers refuse calls of
         tools that are not offered; for those a new worker gets them as text."""
-        title = f"worker {attempt}"
-        as_text = f"{title}, commands as text"
-        runs = await self.store.read(lambda tx: tx.tree.children(delegation.journal))
-        if all(run.title != as_text for run in runs):
-            worker = await self._worker(delegation, state, title, activity)
+        as_text = Run(RunRole.WORKER_AS_TEXT, attempt)
+        known = await self.store.read(lambda tx: tx.tree.children(delegation.journal))
+        if all(child.run != as_text for child in known):
+            worker = await self._worker(delegation, state, Run(RunRole.WORKER, attempt), activity)
             try:
                 return await run_worker(worker, told)
             except ModelError as error:
                 if error.kind is not ModelErrorKind.BAD_REQUEST or not worker.was_only_handed():
                     raise
                 log.warning("delegation %s: %s; handed commands as text", delegation.id, error)
-        worker = await self._worker(delegation, state, as_text, activity, commands_as_text=True)
+        worker = await self._worker(delegation, state, as_text, activity)
         return await run_worker(worker, told)
 
     async def _worker(
-        self,
-        delegation: Delegation,
-        state: State,
-        title: str,
-        activity: Activity,
-        *,
-        commands_as_text: bool = False,
+        self, delegation: Delegation, state: State, run: Run, activity: Activity
     ) -> Child:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
@@ -337,10 +331,24 @@ class Subagents:
             max_calls=self.max_calls,
             waits_for_all=True,
         )
+        commands_as_text = run.role is RunRole.WORKER_AS_TEXT
         task, handed = worker_task(state, commands_as_text), state.task.handed
         done = history(handed) if handed is not None and not commands_as_text else ()
+        return await self._child(delegation, agent, run, task, activity, done)
+
+    async def _child(
+        self,
+        delegation: Delegation,
+        agent: Agent,
+        run: Run,
+        task: str,
+        activity: Activity,
+        handed: Sequence[Json] = (),
+    ) -> Child:
+        subject = {"delegation": delegation.top or delegation.id}
+        asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
-            self.store, self.model, delegation, agent, title, task, activity, done
+            self.store, self.model, asker, delegation, agent, run, task, activity, handed
         )
 
     async def _judge(
@@ -350,29 +358,21 @@ class Subagents:
         spec = self.models.tier("judge")
         await activity.may_go_on()
         activity.beat("judge")
+        account = account_of(delegation, "judge")
         judgement = await judge(
-            self.judge_model,
+            MeteredModel(self.judge_model, self.store, account),
             spec,
             objective=state.task.goal,
             criteria=state.task.acceptance_criteria,
             output=judged_output(outcome),
             tool_calls=await self._tool_calls(delegation) if state.task.judge_sees_tools else None,
-            purpose=Purpose(delegation.address, delegation.person),
+            purpose=account.purpose,
         )
-
-        def pay(tx: Transaction) -> None:
-            for model, usage in judgement.by_model.items():
-                book(tx, delegation, "judge", model, usage)
-
-        await self.store.run(pay)
         return Judged(judgement.verdict, judgement.reasoning)
 
     async def _tool_calls(self, delegation: Delegation) -> str:
         paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
         return tool_calls_text(paths[-1]) if paths else ""
-
-    async def _question(self, question: int) -> Question:
-        return await self.store.read(lambda tx: tx.questions.get(question))
 
     async def _nested_hold(self, delegation: Delegation) -> Held:
         """What a child delegated itself waits for a person, so its own delegation does too."""
@@ -388,6 +388,10 @@ class Subagents:
     def _spec(self, name: str) -> ModelSpec:
         """The model a task was given; the worker tier where the configuration lost it since."""
         return self.models.find(name) or self.models.tier("worker")
+
+
+def _question(tx: Transaction, number: int) -> Question:
+    return tx.questions.get(number)
 
 
 def _held(delegation: Delegation, question: Question) -> Held:

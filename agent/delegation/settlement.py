@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.delegation.core.machine import State, advance, fold
 from agent.delegation.result import finished_result, launched_result, to_text, waiting_result
 from agent.delegation.transcript import files_touched
-from agent.tools.base import Done, Outcome, Waiting
+from agent.runtime.next_step import suspended_calls
+from agent.runtime.people import asked_by
+from agent.tools.base import Done, Settled, Waiting
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
+from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question, QuestionState
 from storage.store import Transaction
 
@@ -34,11 +38,24 @@ def interrupt(tx: Transaction, row: Delegation) -> None:
     state = fold(events_of(tx.tree.context_path(held.leaf)))
     if (asked := awaited(state)) is not None:
         tx.questions.close(asked, QuestionState.WITHDRAWN)
+    for question in asked_by_tools(tx, row):
+        tx.questions.close(question.id, QuestionState.WITHDRAWN)
     if not isinstance(state.step, Finish):
         tx.tree.append(row.journal, event_draft(Interrupted()), after=held.leaf)
         state = advance(state, Interrupted())
     assert isinstance(state.step, Finish)
     finish_delegation(tx, row, state, state.step)
+
+
+def result_arrival(row: Delegation) -> Arrival:
+    """Has the session that delegated told of a result from the background."""
+    return Arrival(
+        key=f"result:{row.id}",
+        kind=InboxKind.RESULT,
+        address=row.address,
+        payload=asdict(DelegationRow(row.id)),
+        session=row.session,
+    )
 
 
 def spent_by_tier(tx: Transaction, row: Delegation) -> dict[str, Usage]:
@@ -80,7 +97,7 @@ def stored_result(row: Delegation) -> Json | None:
 
 def settle_call(
     tx: Transaction, session: int, call_entry: int, call_id: str, *, waiting_too: bool
-) -> Outcome | None:
+) -> Settled | None:
     """End the delegations of a call that was cut: its outcome; None where it delegated nothing.
 
     What waits for a person goes on waiting unless `waiting_too`; what runs in the background goes
@@ -94,7 +111,7 @@ def settle_call(
     return outcome_of(tx, rows) if rows else None
 
 
-def outcome_of(tx: Transaction, rows: Sequence[Delegation]) -> Outcome:
+def outcome_of(tx: Transaction, rows: Sequence[Delegation]) -> Settled:
     """What a call's delegations come to as they stand now."""
     rows = [tx.delegations.get(row.id) for row in rows]
     results = [result_of(tx, row) for row in rows]
@@ -123,7 +140,20 @@ def asked_questions(tx: Transaction, row: Delegation) -> list[Question]:
         asked = tx.questions.get(waits_for)
         return [asked] if asked.state is not QuestionState.WITHDRAWN else []
     below = unfinished_below(tx, row)
-    return [question for child in below for question in asked_questions(tx, child)]
+    found = [question for child in below for question in asked_questions(tx, child)]
+    return found + asked_by_tools(tx, row)
+
+
+def asked_by_tools(tx: Transaction, row: Delegation) -> list[Question]:
+    """What calls of the agents that a delegation runs wait for themselves."""
+    found = []
+    for run in tx.tree.children(row.journal):
+        waiting = suspended_calls(tx.tree.context_path(run.leaf))
+        for (entry, call), number in waiting.items():
+            question = tx.questions.get(number)
+            if asked_by(question, entry, call) and question.state is not QuestionState.WITHDRAWN:
+                found.append(question)
+    return found
 
 
 def result_of(tx: Transaction, row: Delegation) -> Json:

@@ -1,17 +1,20 @@
 """delegate_task: hand work to cheaper models, along branch tables or open-ended, one or a batch."""
 
 import asyncio
+from collections.abc import Sequence
 
 from agent.concurrency import together
 from agent.delegation.planner import Arguments, Planner
 from agent.delegation.result import to_text
 from agent.delegation.runner import Finished, Held, Origin, Subagents
 from agent.delegation.supervision import Activity
-from agent.tools.base import Call, Done, Outcome, Waiting
+from agent.runtime.tool_calls import DELEGATE
+from agent.tools.base import Call, Done, Effects, Outcome, Toolset, Traits, Waiting
+from storage.records.delegations import Delegation
 
 
 class DelegateTool:
-    name = "delegate_task"
+    name = DELEGATE
     description = (
         "Give a task to a cheap worker, or several tasks to several. With a branch_table the "
         "worker only matches what it sees against it; what the table does not foresee goes to an "
@@ -20,7 +23,7 @@ class DelegateTool:
         "summary, branch, evidence, resolved_by, verdict."
     )
     parameters = Arguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.CHANGES, Toolset.DELEGATION, repeatable=True)
 
     def __init__(
         self,
@@ -58,6 +61,8 @@ class DelegateTool:
                 started = await self._subagents.started(origin, self.name)
                 tasks = await self._planner.plan(call.arguments, call.session, started)
                 rows = await self._subagents.start(tasks, origin)
+        if call.told is not None:
+            return await self._later(rows, call.told)
         performed = await together(self._subagents.perform(row, self._above) for row in rows)
         text = to_text(*(one.result for one in performed))
         held = [one for one in performed if isinstance(one, Held)]
@@ -65,3 +70,14 @@ class DelegateTool:
             return Waiting(held[0].question, text)
         final = [r.id for r, one in zip(rows, performed, strict=True) if isinstance(one, Finished)]
         return Done(text, tuple(final))
+
+    async def _later(self, rows: Sequence[Delegation], told: frozenset[int]) -> Done:
+        """What has ended since the call got its result."""
+        left = [row for row in rows if row.id not in told]
+        performed = await together(self._subagents.perform(row, self._above) for row in left)
+        ended = [
+            (row.id, one.result)
+            for row, one in zip(left, performed, strict=True)
+            if isinstance(one, Finished)
+        ]
+        return Done(to_text(*(result for _, result in ended)), tuple(id_ for id_, _ in ended))

@@ -1,13 +1,16 @@
 """What the workers of a delegation did, read from their sessions."""
 
 from agent.runtime.tool_calls import TOUCHES, Path, file_touched, finished_calls
+from storage.records.entries import RunRole
 from storage.store import Transaction
+
+WORKERS = (RunRole.WORKER, RunRole.WORKER_AS_TEXT)
 
 
 def worker_paths(tx: Transaction, journal: int) -> list[Path]:
     """The transcripts of a delegation's workers, oldest first."""
     runs = tx.tree.children(journal)
-    return [tx.tree.path(run.leaf) for run in runs if run.title.startswith("worker")]
+    return [tx.tree.path(run.leaf) for run in runs if run.run and run.run.role in WORKERS]
 
 
 def tool_calls_text(path: Path) -> str:

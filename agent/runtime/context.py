@@ -13,6 +13,7 @@ from typing import Any
 
 from agent.models.replay import replayed
 from storage.records.entries import Entry, Json, Kind
+from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import guarded, told
 from storage.tree.paths import from_first_kept
 
@@ -92,11 +93,11 @@ class _Group:
             case Kind.LABEL:
                 return True
             case Kind.RECORD:
-                if entry.body.get("record") == "suspended" and self._owns(entry):
+                if is_record(entry, RecordKind.SUSPENDED) and self._owns(entry):
                     told = _text(entry.body.get("result"))
                     id_ = _text(entry.body.get("tool_call_id"))
                     self.suspended[id_] = f"{WAITING}\n{told}".strip()
-                elif entry.body.get("record") == "surplus" and self._owns(entry):
+                elif is_record(entry, RecordKind.SURPLUS) and self._owns(entry):
                     self.taken = frozenset(map(_text, entry.body.get("taken") or ()))
                     self.refusal = _text(entry.body.get("result"))
                 return True

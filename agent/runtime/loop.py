@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent.concurrency import off_loop, together
 from agent.models.base import (
@@ -15,11 +16,11 @@ from agent.models.base import (
     ModelError,
     ModelErrorKind,
     ModelSpec,
-    Purpose,
     Reply,
     Request,
     ToolCall,
 )
+from agent.models.metering import Account, bill
 from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
@@ -31,13 +32,17 @@ from agent.runtime.next_step import (
     Suspended,
     calls_of,
     next_step,
+    results_of,
     rounds,
     suspended_calls,
     tool_message,
 )
+from agent.runtime.people import Asker, asked_by
 from agent.tools.base import (
+    Ask,
     Done,
     Outcome,
+    Settled,
     Tool,
     Tools,
     Waiting,
@@ -45,11 +50,21 @@ from agent.tools.base import (
     run_call,
     schemas,
 )
-from storage.records.entries import Draft, Entry, Json, Kind, Usage, message, record
+from storage.records.entries import Draft, Entry, Json, Kind, message
+from storage.records.questions import Question, QuestionState
+from storage.records.record_entries import (
+    ResumedCall,
+    SurplusCalls,
+    SuspendedCall,
+    held_in,
+    record_draft,
+)
+from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted, outcome unknown"
+NOBODY = "Error: no person can be asked from here; nothing was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +129,10 @@ class Loop:
     model: Model
     agent: Agent
     journal: Journal
-    address: str = ""
-    """The conversation that gets the answer, where there is one."""
-    person: str = ""
-    """Identity of who asked, where somebody did."""
+    account: Account
+    """Who pays, and for whom it is done."""
+    asker: Asker | None = None
+    """Asks people for the calls that must; None where nobody can be asked."""
     on_reply: OnReply | None = None
     before_model: Callable[[], Awaitable[None]] | None = None
     """Awaited before each model call; may append to the journal."""
@@ -157,12 +172,47 @@ class Loop:
     async def _ask_again(self, path: tuple[Entry, ...]) -> None:
         """Run the calls that wait once more: what they wait for may have been decided."""
         entries = {entry.id: entry for entry in path}
-        for entry_id, call_id in suspended_calls(path):
-            entry = entries[entry_id]
-            call = next(call for call in calls_of(entry) if call.id == call_id)
-            outcome = await self._outcome(entry, call)
-            if isinstance(outcome, Done):
-                await self._answer(entry, call, outcome)
+        for (entry_id, call_id), question in suspended_calls(path).items():
+            await self.resume(entries[entry_id], call_id, question)
+
+    async def resume(self, entry: Entry, call_id: str, question: int | None) -> None:
+        """Run a call again that waits for a question, or, without one, for what it began, and
+        append what has come of it by now."""
+        call = next(call for call in calls_of(entry) if call.id == call_id)
+        results = results_of(self.journal.path, entry, call)
+        told = frozenset(d for r in results for d in r.body.get("final", ())) if results else None
+        asked = await self._question(question)
+        if asked is not None and asked_by(asked, entry.id, call.id):
+            if results or asked.state is QuestionState.OPEN:
+                return
+            if await self._runs_twice(entry, call, asked):
+                return await self._answer(entry, call, Done(INTERRUPTED))
+        match await self._outcome(entry, call, asked, told):
+            case Done() as done if told is None or not told.issuperset(done.final):
+                await self._answer(entry, call, done)
+            case Ask() as ask if told is None:
+                await self._answer(entry, call, ask)
+            case Waiting() as waiting if told is None and waiting.question != question:
+                await self._answer(entry, call, waiting)
+            case Done() | Ask() | Waiting():
+                log.debug("call %s: nothing new", call.id)
+
+    async def _question(self, question: int | None) -> Question | None:
+        if not question:  # 0 in what was imported: nobody was asked here
+            return None
+        return await self.journal.store.read(lambda tx: tx.questions.get(question))
+
+    async def _runs_twice(self, entry: Entry, call: ToolCall, asked: Question) -> bool:
+        """Whether a call that must not be run twice was begun with this answer before; else note
+        that it begins."""
+        tool = self.agent.tools.get(call.name)
+        if tool is None or tool.traits.repeatable:
+            return False
+        begins = ResumedCall(call.id, entry.id, asked.id)
+        if any(held_in(each, ResumedCall) == begins for each in self.journal.path):
+            return True
+        await self.journal.append(record_draft(begins, call.name))
+        return False
 
     def _unanswered(self) -> frozenset[tuple[int, str]]:
         step = next_step(self.journal.path)
@@ -178,10 +228,16 @@ class Loop:
             spec=agent.spec,
             messages=[message("system", agent.system), *told],
             tools=[*schemas(agent.tools), *offered],
-            purpose=Purpose(self.address, self.person),
+            purpose=self.account.purpose,
         )
         reply = await self._complete(request)
-        alongside = self.on_reply(reply) if self.on_reply is not None else None
+        more = self.on_reply(reply) if self.on_reply is not None else None
+
+        def alongside(tx: Transaction, entry: Entry) -> None:
+            bill(tx, self.account, agent.spec, reply)
+            if more is not None:
+                more(tx, entry)
+
         await self.journal.append(
             assistant_draft(reply, agent),
             alongside,
@@ -189,13 +245,14 @@ class Loop:
         )
 
     async def _complete(self, request: Request) -> Reply:
-        """One reply that says something: an empty one is asked for once more, and paid for too."""
-        spent = Usage()
+        """One reply that says something, to be billed with its entry. An empty one is billed at
+        once, and asked for once more."""
         for _ in range(2):
             reply = await self.model.complete(request)
-            spent += reply.usage
             if reply.content.strip() or reply.tool_calls:
-                return replace(reply, tool_calls=_told_apart(reply.tool_calls), usage=spent)
+                return replace(reply, tool_calls=_told_apart(reply.tool_calls))
+            empty = partial(bill, account=self.account, spec=request.spec, reply=reply)
+            await self.journal.store.run(empty)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
 
     async def _run_tools(
@@ -212,12 +269,18 @@ class Loop:
 
     async def _run_tool(self, entry: Entry, call: ToolCall, begun: bool) -> None:
         tool: Tool | None = self.agent.tools.get(call.name)
-        if begun and tool is not None and not tool.repeatable:
+        if begun and tool is not None and not tool.traits.repeatable:
             await self._answer(entry, call, Done(INTERRUPTED))
             return
         await self._answer(entry, call, await self._outcome(entry, call))
 
-    async def _outcome(self, entry: Entry, call: ToolCall) -> Outcome:
+    async def _outcome(
+        self,
+        entry: Entry,
+        call: ToolCall,
+        asked: Question | None = None,
+        told: frozenset[int] | None = None,
+    ) -> Outcome:
         if self.on_tool is not None:
             self.on_tool(call.name)
         return await run_call(
@@ -225,11 +288,19 @@ class Loop:
             call,
             session=self.journal.session,
             entry=entry.id,
-            address=self.address,
-            person=self.person,
+            address=self.account.purpose.address,
+            person=self.account.purpose.person,
+            asked=asked,
+            told=told,
         )
 
     async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
+        if isinstance(outcome, Ask):
+            if self.asker is not None:
+                ask = partial(_asked, self.asker, outcome, entry, call)
+                await self.journal.append(ask)
+                return
+            outcome = Done(NOBODY)
         await self.journal.append(outcome_draft(call, entry.id, outcome))
 
 
@@ -284,8 +355,7 @@ def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
         f"at most {agent.max_calls} at a time."
     )
     log.warning("a reply of %s made %d calls; %d are run", entry.author, len(calls), len(taken))
-    body = record("surplus", call_entry=entry.id, taken=[call.id for call in taken], result=told)
-    return Draft(Kind.RECORD, body, author=agent.tier)
+    return record_draft(SurplusCalls(entry.id, [call.id for call in taken], told), agent.tier)
 
 
 def usage_json(reply: Reply) -> Mapping[str, object]:
@@ -296,13 +366,16 @@ def usage_json(reply: Reply) -> Mapping[str, object]:
     }
 
 
-def outcome_draft(call: ToolCall, entry: int, outcome: Outcome) -> Draft:
+def _asked(asker: Asker, ask: Ask, entry: Entry, call: ToolCall, tx: Transaction) -> Draft:
+    """Store a call's question; the record that the call waits for it."""
+    question = asker.ask(tx, ask, entry.id, call.id)
+    return outcome_draft(call, entry.id, Waiting(question.id, ask.told))
+
+
+def outcome_draft(call: ToolCall, entry: int, outcome: Settled) -> Draft:
     """What is appended for a call's outcome: its result, or that it waits."""
     match outcome:
         case Done(text, final):
             return Draft(Kind.MESSAGE, tool_message(call, entry, text, final), author=call.name)
         case Waiting(question, text):
-            body = record(
-                "suspended", tool_call_id=call.id, call_entry=entry, question=question, result=text
-            )
-            return Draft(Kind.RECORD, body, author=call.name)
+            return record_draft(SuspendedCall(call.id, entry, question, text), call.name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agent.models.base import ToolCall
 from storage.records.entries import Entry, Json, Kind
+from storage.records.record_entries import SurplusCalls, SuspendedCall, held_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def next_step(path: Sequence[Entry]) -> Next:
     if not calls:
         return Ended(caller)
     answered = {e.body["tool_call_id"] for e in followers if e.kind is Kind.MESSAGE}
-    waiting = {e.body["tool_call_id"] for e in followers if _suspends(e, caller)}
+    suspended = (held_in(e, SuspendedCall) for e in followers)
+    waiting = {s.tool_call_id for s in suspended if s is not None and s.call_entry == caller.id}
     calls = taken_calls(calls, followers, caller)
     left = tuple(c for c in calls if c.id not in answered and c.id not in waiting)
     if left:
@@ -75,9 +77,9 @@ def taken_calls(
 ) -> tuple[ToolCall, ...]:
     """Those of an entry's calls that are to be run: all, unless it had too many."""
     for entry in followers:
-        if _is_record(entry, "surplus", caller):
-            taken = frozenset(entry.body["taken"])
-            return tuple(call for call in calls if call.id in taken)
+        surplus = held_in(entry, SurplusCalls)
+        if surplus is not None and surplus.call_entry == caller.id:
+            return tuple(call for call in calls if call.id in surplus.taken)
     return tuple(calls)
 
 
@@ -107,14 +109,25 @@ def _last_said(path: Sequence[Entry]) -> int:
 def suspended_calls(path: Sequence[Entry]) -> dict[tuple[int, str], int]:
     """(assistant entry, call id) → question, of calls that wait on this path without a result."""
     waiting = {
-        (e.body["call_entry"], e.body["tool_call_id"]): e.body["question"]
-        for e in path
-        if e.kind is Kind.RECORD and e.body["record"] == "suspended"
+        (s.call_entry, s.tool_call_id): s.question
+        for s in (held_in(e, SuspendedCall) for e in path)
+        if s is not None
     }
     for entry in path:
         if entry.kind is Kind.MESSAGE and entry.body["role"] == "tool":
-            waiting.pop((entry.body.get("call_entry"), entry.body["tool_call_id"]), None)
+            waiting.pop((entry.body.get("call_entry", 0), entry.body["tool_call_id"]), None)
     return waiting
+
+
+def results_of(path: Sequence[Entry], caller: Entry, call: ToolCall) -> list[Entry]:
+    """What was appended as the result of a call, later parts too."""
+    return [
+        entry
+        for entry in path
+        if entry.kind is Kind.MESSAGE
+        and _answers(entry, caller)
+        and entry.body["tool_call_id"] == call.id
+    ]
 
 
 def _last_turn_of_speech(path: Sequence[Entry]) -> tuple[Entry | None, list[Entry]]:
@@ -135,18 +148,6 @@ def _answers(entry: Entry, caller: Entry) -> bool:
 def _goes_on(entry: Entry, caller: Entry) -> bool:
     """It is what came of a call, and not what whoever runs the agent has to say about it."""
     return _answers(entry, caller) and not entry.body.get("correction")
-
-
-def _suspends(entry: Entry, caller: Entry) -> bool:
-    return _is_record(entry, "suspended", caller)
-
-
-def _is_record(entry: Entry, name: str, caller: Entry) -> bool:
-    return (
-        entry.kind is Kind.RECORD
-        and entry.body["record"] == name
-        and entry.body.get("call_entry") == caller.id
-    )
 
 
 def tool_message(call: ToolCall, entry: int, text: str, final: Sequence[int] = ()) -> Json:

@@ -6,13 +6,16 @@ from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.runtime.next_step import calls_of
 from agent.tools.base import parse_arguments
+from agent.tools.files import ReadFile, WriteFile
 from agent.tools.workspace import normalized
 from storage.records.entries import Entry, Kind
 
 Path = tuple[Entry, ...]
 
 
-TOUCHES = {"read_file": "read", "write_file": "wrote"}
+DELEGATE = "delegate_task"
+"""The tool whose results say what children touched."""
+TOUCHES = {ReadFile.name: "read", WriteFile.name: "wrote"}
 """Tool → what it does to the file it names."""
 
 

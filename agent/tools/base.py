@@ -5,8 +5,9 @@ says what was wrong, and the turn goes on.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,6 +16,7 @@ from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.text.untrusted import quote, storable
 from storage.records.entries import Json
+from storage.records.questions import Choice, Question
 
 NOTHING_DONE = "nothing was done"
 CLEARER = {"model_type": "Input should be an object"}
@@ -37,6 +39,10 @@ class Call:
     """The conversation whose turn this is."""
     person: str
     """Identity of who asked for it, "" where nobody did."""
+    asked: Question | None = None
+    """Where the call waited and is run again: the question that it waited for."""
+    told: frozenset[int] | None = None
+    """Where the call has a result already: those of its delegations that were told with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +53,78 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """A person must decide first. The question is stored with the record that the call waits. Once
+    it is closed, decided or expired, the call is run again and finds it as `Call.asked`."""
+
+    text: str
+    """Markdown."""
+    choices: tuple[Choice, ...]
+    told: str
+    """What the model is told until then."""
+    kind: str = "escalation"
+    """What asks; see Question."""
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
-    """A person must decide first. The result is appended when they have."""
+    """A person must decide first, and was asked already. The call is run again when they have."""
 
     question: int
     text: str
     """What the model is told until then."""
 
 
-Outcome = Done | Waiting
+Settled = Done | Waiting
+"""What is appended for a call."""
+Outcome = Settled | Ask
+
+
+class Toolset(StrEnum):
+    """What is switched on by its name, also what is still to come."""
+
+    FILE = "file"
+    TERMINAL = "terminal"
+    WEB = "web"
+
+    CLARIFY = "clarify"
+    CODE_EXECUTION = "code_execution"
+    DELEGATION = "delegation"
+    MEMORY = "memory"
+    SEND_MESSAGE = "send_message"
+
+    @property
+    def parent_only(self) -> bool:
+        """Children never get it, whatever is asked."""
+        return self not in (Toolset.FILE, Toolset.TERMINAL, Toolset.WEB)
+
+
+class Effects(StrEnum):
+    NONE = "none"
+    """It neither looks at anything nor changes it."""
+    READS = "reads"
+    CHANGES = "changes"
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the rest of Bough must know of a tool."""
+
+    effects: Effects
+    toolset: Toolset | None = None
+    """None: it comes with the agent."""
+    repeatable: bool = False
+    """Running the same call again after a crash is harmless, or continues where it was."""
+    needs_approval: bool = False
+    """A person must agree before it runs, where no rule says otherwise."""
+
+    @property
+    def parent_only(self) -> bool:
+        return self.toolset is not None and self.toolset.parent_only
+
+    def given_with(self, toolsets: Collection[str]) -> bool:
+        """Whether who has these toolsets has it."""
+        return self.toolset is None or self.toolset in toolsets
 
 
 class Tool(Protocol):
@@ -63,11 +132,11 @@ class Tool(Protocol):
     description: str
     parameters: Json
     """JSON schema of the arguments."""
-    repeatable: bool
-    """Running the same call again after a crash is harmless, or continues where it was."""
+    traits: Traits
 
     async def run(self, call: Call) -> Outcome:
-        """Raises ToolError where the call cannot be done."""
+        """May wait for a person: then the same call is run again, in another process too, and goes
+        on from what is stored. Raises ToolError where the call cannot be done."""
         ...
 
 
@@ -115,7 +184,15 @@ def validate(model: type[B], arguments: Mapping[str, Any]) -> B:
 
 
 async def run_call(
-    tools: Tools, call: ToolCall, *, session: int, entry: int, address: str, person: str
+    tools: Tools,
+    call: ToolCall,
+    *,
+    session: int,
+    entry: int,
+    address: str,
+    person: str,
+    asked: Question | None = None,
+    told: frozenset[int] | None = None,
 ) -> Outcome:
     """Run one call of a model. Every fault of the call is its result, never an exception."""
     tool = tools.get(call.name)
@@ -124,6 +201,7 @@ async def run_call(
         return Done(f"Error: there is no tool named {quote(call.name)}. Tools: {known}.")
     try:
         arguments = parse_arguments(call.arguments)
-        return await tool.run(Call(call.id, arguments, session, entry, address, person))
+        made = Call(call.id, arguments, session, entry, address, person, asked, told)
+        return await tool.run(made)
     except ToolError as error:
         return Done(f"Error: {error}")

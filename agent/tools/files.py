@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
 from agent.tools import search_process
-from agent.tools.base import Call, Done, Tool, validate
+from agent.tools.base import Call, Done, Effects, Tool, Toolset, Traits, validate
 from agent.tools.search import LINE_LIMIT, PATTERN_LIMIT, Query
 from agent.tools.search_process import Found
 from agent.tools.workspace import (
@@ -77,7 +77,7 @@ class ReadFile:
         "whole file, a first line in brackets says which lines it is and how to go on."
     )
     parameters = ReadArguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.READS, Toolset.FILE, repeatable=True)
 
     def __init__(self, find: Find, seen: Seen | None, cached: Cached | None) -> None:
         self._find = find
@@ -110,7 +110,7 @@ class WriteFile:
         "way are made."
     )
     parameters = WriteArguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True)
 
     def __init__(self, find: Find, seen: Seen | None) -> None:
         self._find = find
@@ -143,7 +143,7 @@ class ListFiles:
         f"folders ending in a slash, upper levels first; at most {LIST_LIMIT}."
     )
     parameters = ListArguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.READS, Toolset.FILE, repeatable=True)
 
     def __init__(self, find: Find) -> None:
         self._find = find
@@ -180,7 +180,7 @@ class SearchFiles:
         f"for each line that matches, at most {HIT_LIMIT}."
     )
     parameters = SearchArguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.READS, Toolset.FILE, repeatable=True)
 
     def __init__(self, find: Find, seconds: float) -> None:
         self._find = find

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall
-from agent.tools.base import Call, Done, parse_arguments, validate
+from agent.tools.base import Call, Done, Effects, Traits, parse_arguments, validate
 
 
 class Arguments(BaseModel):
@@ -26,7 +26,7 @@ class ThinkTool:
         "check the thought against them before you go on."
     )
     parameters = Arguments.model_json_schema()
-    repeatable = True
+    traits = Traits(Effects.NONE, repeatable=True)
 
     async def run(self, call: Call) -> Done:
         arguments = validate(Arguments, call.arguments)

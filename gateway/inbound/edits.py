@@ -18,7 +18,11 @@ from gateway.outbound.buttons import send_menu
 from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
 from storage.records.entries import Entry, Json
-from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+    InboxRow,
+)
 from storage.store import Transaction
 
 OFFER = "You changed an older message (#{number}). Continue from there with the new text?"
@@ -111,7 +115,7 @@ class Edits:
 def _again(row: InboxRow, session: int) -> Arrival:
     """The edited message as one that came in now."""
     payload = {**row.payload, "kind": "message"}
-    return Arrival(f"edited:{row.id}", "message", row.address, payload, session)
+    return Arrival(f"edited:{row.id}", InboxKind.MESSAGE, row.address, payload, session)
 
 
 def _id(row: InboxRow) -> str:
@@ -126,7 +130,7 @@ def _find(tx: Transaction, row: InboxRow) -> _Found:
     draft = message_draft(row)
     unfinished = tx.inbox.unfinished(session)
     for waiting in unfinished:
-        if waiting.kind == "message" and waiting.entry is None and _is_same(waiting, row):
+        if waiting.kind is InboxKind.MESSAGE and waiting.entry is None and _is_same(waiting, row):
             unchanged = _reads(message_draft(waiting).body, draft.body)
             return None if unchanged else _Waiting(waiting.id, session)
     linked = tx.outbox.linked_entry(row.address, _id(row))
@@ -145,7 +149,7 @@ def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow
     path = tx.tree.context_path(leaf)
     begun = [(each, each.entry) for each in unfinished if each.entry is not None]
     running = any(at == entry.id for _, at in begun)
-    after = tuple(each for each, at in begun if each.kind == "message" and at > entry.id)
+    after = tuple(each for each, at in begun if each.kind is InboxKind.MESSAGE and at > entry.id)
     # Its parent must be there too, or a compaction has spoken for it.
     kept = path if path[0].parent is None else path[1:]
     reachable = any(each.id == entry.id for each in kept)

@@ -29,7 +29,7 @@ from gateway.status.notices import Notices
 from gateway.turns.failures import once_there
 from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
 from storage.records.entries import Json
-from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
@@ -62,11 +62,17 @@ class Presses:
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, press: Press) -> None:
-        refused = await self.desk.store.read(partial(self._refused, press=press))
-        told = None if refused is None else await self._refuse(refused, press)
-        if told is None:
-            return await self._act(press)
-        self.acknowledge(press, told)
+        """Presses are committed in the order in which they come: of two, the first decides."""
+        came_to = await self.desk.store.run(partial(self._commit, press=press))
+        if isinstance(came_to, Refused):
+            told = await self._refuse(came_to, press)
+            if told is not None:
+                return self.acknowledge(press, told)
+            came_to = await self.desk.store.run(partial(self._commit, press=press))
+        if isinstance(came_to, Refused):
+            self.acknowledge(press, came_to.told)
+        elif came_to is not None:
+            await self._act(came_to, press)
 
     async def again(self, row: InboxRow) -> None:
         """Carry out what a press left, after a crash say. ValueError (pydantic's too) where the row
@@ -112,10 +118,7 @@ class Presses:
 
         return await once_there(partial(self.desk.store.run, record), "a press")
 
-    async def _act(self, press: Press) -> None:
-        done = await self.desk.store.run(partial(self._commit, press=press))
-        if done is None:
-            return
+    async def _act(self, done: _Done, press: Press) -> None:
         button = done.button
         action = button.action if button is not None else None
         if isinstance(action, ActOnChild):
@@ -124,16 +127,16 @@ class Presses:
         if button is not None and isinstance(action, RunCommand):
             await self._command(press, done.row, button, action)
 
-    def _commit(self, tx: Transaction, press: Press) -> _Done | None:
-        """None where it came in before."""
+    def _commit(self, tx: Transaction, press: Press) -> _Done | Refused | None:
+        """None where it came in before. One that is refused leaves nothing."""
+        if (refused := self._refused(tx, press)) is not None:
+            return refused
         address = press.conversation.address
-        row = tx.inbox.receive(Arrival(press.key, press.kind, address, asdict(press)))
+        row = tx.inbox.receive(Arrival(press.key, InboxKind.PRESS, address, asdict(press)))
         if row is None:
             return None
         checked = self.check.enter(tx, press)
-        if isinstance(checked, Refused):
-            tx.inbox.finish([row.id])
-            return _Done(row, told=checked.told)
+        assert not isinstance(checked, Refused), "it was looked at in this transaction"
         match checked.action:
             case Decide() as decision:
                 tx.inbox.finish([row.id])

@@ -26,7 +26,7 @@ from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
+from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow, InboxState
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Router:
         def work(tx: Transaction) -> None:
             arrival = Arrival(
                 odd.key,
-                odd.kind,
+                InboxKind.UNREADABLE,
                 address,
                 {"why": odd.why},
                 cursor=odd.message_id or None,
@@ -145,9 +145,9 @@ class Router:
 
     async def _again(self, row: InboxRow) -> None:
         """ValueError (pydantic's too) where it cannot be read."""
-        if row.kind == "press":
+        if row.kind is InboxKind.PRESS:
             await self._presses.again(row)
-        elif row.kind == "edit":
+        elif row.kind is InboxKind.EDIT:
             await self._change(_MESSAGE.validate_python(row.payload), row)
         else:
             await self._command(_MESSAGE.validate_python(row.payload), row)
@@ -287,7 +287,7 @@ def _arrival(update: Message) -> Arrival:
     payload: Json = asdict(update)
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None
-    return Arrival(update.key, update.kind, address, payload, cursor=cursor)
+    return Arrival(update.key, InboxKind(update.kind), address, payload, cursor=cursor)
 
 
 def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from storage.records.inbox_outbox import InboxKind
 from storage.records.questions import Question
 
 
@@ -14,13 +15,13 @@ class QuestionKind:
     """/questions shows it, and it is posted afresh where its buttons may be dead."""
     withdrawn: bool = False
     """/stop withdraws it, in the session that waits for it."""
-    resumes: str = ""
+    resumes: InboxKind | None = None
     """The kind of the inbox row with which its session goes on, once it is decided or its time is
-    over; "" for none."""
+    over; None for none."""
 
 
 KINDS: Mapping[str, QuestionKind] = {
-    "escalation": QuestionKind(climbs=True, listed=True, withdrawn=True, resumes="resume"),
+    "escalation": QuestionKind(climbs=True, listed=True, withdrawn=True, resumes=InboxKind.RESUME),
 }
 """By the `kind` of a question."""
 OTHER = QuestionKind()

@@ -16,7 +16,7 @@ from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
 from gateway.questions.kinds import kind_of
 from storage.records.buttons import ButtonRow, Decide
-from storage.records.inbox_outbox import Arrival, OutboxState
+from storage.records.inbox_outbox import Arrival, OutboxState, Resume
 from storage.records.questions import Question, QuestionDraft, QuestionState
 from storage.store import Transaction
 
@@ -175,8 +175,8 @@ class Questions:
     def _after(self, tx: Transaction, question: int) -> None:
         """A question was closed: let its turn go on, and show it on every copy."""
         closed = tx.questions.get(question)
-        if resumes := kind_of(closed).resumes:
-            key, payload = f"{resumes}:{question}", {"question": question}
+        if (resumes := kind_of(closed).resumes) is not None:
+            key, payload = f"{resumes}:{question}", asdict(Resume(question))
             tx.inbox.receive(Arrival(key, resumes, closed.address, payload, closed.session))
         self._edit_copies(tx, closed)
 

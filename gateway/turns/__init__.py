@@ -3,5 +3,6 @@
 `scheduler` runs at most one turn a session and is woken by commits (`gateway/service.py`); `runner`
 begins a turn and does it, `answer` lets the agent answer; `control` stops a session or holds it
 still; `busy_policy` says what talk does to a running turn; `cancellation` puts the books right
-after one was cut; `messages` makes entries of what people wrote. Commands and inbound import it.
+after one was cut; `messages` makes entries of what people wrote, `requests` are what commands leave
+to do. Commands and inbound import it.
 """

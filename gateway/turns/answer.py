@@ -5,20 +5,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from agent.compaction.service import Compacting
+from agent.delegation.pending_calls import Results
 from agent.delegation.prompts import in_company
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
+from agent.models.metering import Account
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
+from agent.runtime.people import Asker
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
 from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
+from gateway.questions.service import Questions
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import no_answer
 from gateway.turns.messages import link_message, message_draft
 from gateway.turns.turn import AnswerItems, Turn
 from storage.records.entries import Entry
-from storage.records.ledger import LedgerLine
+from storage.records.inbox_outbox import InboxKind
 from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
 
@@ -29,6 +33,8 @@ class AgentAnswer:
     model: Model
     parent: Callable[[int, str | None], Agent]
     """Makes the parent agent for one turn of a session: with its own model, or one by its name."""
+    results: Results
+    questions: Questions
     compacting: Compacting
     composer: Composer
     policy: BusyPolicy
@@ -37,16 +43,18 @@ class AgentAnswer:
 
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
-        agent = self.agent(turn.journal, turn.rows[-1].payload.get("model"))
+        agent = self.agent(turn.journal, turn.model)
         loop = Loop(
             self.model,
             agent,
             turn.journal,
-            address=turn.address,
-            person=turn.person,
+            Account("parent", turn.journal.session, Purpose(turn.address, turn.person)),
+            asker=self._asker(turn),
             on_reply=partial(self._on_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
         )
+        if turn.pending is not None:
+            await self.results.resume(loop, turn.pending)
         match await self._run(loop):
             case OutOfIterations(limit):
                 text = f"I stopped after {limit} steps without an answer. Write to go on."
@@ -70,8 +78,7 @@ class AgentAnswer:
         except ModelError as error:
             if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
                 raise
-            purpose = Purpose(loop.address, loop.person)
-            spec = loop.agent.spec
+            purpose, spec = loop.account.purpose, loop.agent.spec
             if not await self.compacting.compact(loop.journal, spec, purpose, refused=True):
                 raise
         return await loop.run()
@@ -80,6 +87,10 @@ class AgentAnswer:
         if self.policy.config.busy == "steer":
             await self._steer(turn)
         await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
+
+    def _asker(self, turn: Turn) -> Asker:
+        subject = {"person": turn.person}
+        return Asker(self.questions, turn.journal.session, turn.address, subject)
 
     def _on_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
         """What the model says goes out in the transaction that stores it; the last word ends the
@@ -95,12 +106,8 @@ class AgentAnswer:
         ]
         last = turn.answered = not reply.tool_calls
         rows = turn.row_ids
-        session = turn.journal.session
-        answered_by = reply.model or agent.spec.model
-        line = LedgerLine("parent", answered_by, reply.usage, session, turn.address, turn.person)
 
         def alongside(tx: Transaction, entry: Entry) -> None:
-            tx.ledger.add(line)
             shown = [replace(parcel, entry=entry.id) for parcel in parcels]
             if last and shown:
                 items = self.items(tx, turn, entry)
@@ -117,7 +124,7 @@ class AgentAnswer:
         """Talk that came during the turn is put before the model at its next call."""
         session = turn.journal.session
         for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
-            if row.kind != "message" or row.entry is not None or row.id in turn.row_ids:
+            if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.policy.joins(row, turn.rows[-1]):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))

@@ -6,7 +6,10 @@ from gateway.access.roles import Access
 from gateway.config import SessionConfig
 from gateway.turns.messages import author_of
 from gateway.turns.turn import TALK, Turn
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import (
+    InboxKind,
+    InboxRow,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class BusyPolicy:
         if not started or started[-1].kind not in TALK or self.config.busy != "interrupt":
             return started
         for row in fresh:
-            if row.kind != "message" or not self.joins(row, started[-1]):
+            if row.kind is not InboxKind.MESSAGE or not self.joins(row, started[-1]):
                 break
             started.append(row)
         return started

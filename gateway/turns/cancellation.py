@@ -2,10 +2,12 @@
 belongs into one transaction, with no turn of the session running."""
 
 from agent.delegation.pending_calls import path_tail, settle_late, settle_running, settle_waiting
+from agent.runtime.next_step import suspended_calls
 from gateway.questions.service import Questions
 from gateway.turns.turn import RESULTS
-from storage.records.entries import Draft, Entry, Kind, record
+from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxRow
+from storage.records.record_entries import TurnStopped, record_draft
 from storage.store import Transaction
 
 
@@ -39,12 +41,13 @@ def _finish(tx: Transaction, session: int, rows: list[InboxRow], path: list[Entr
     """Work that nothing in the tree stands for, a summary say, leaves no trace there."""
     if any(row.entry is not None for row in rows):
         after = path[-1].id if path else None
-        tx.tree.append(session, Draft(Kind.RECORD, record("stopped")), after=after)
+        tx.tree.append(session, record_draft(TurnStopped()), after=after)
     tx.inbox.finish([row.id for row in rows])
 
 
 def _end_delegations(tx: Transaction, session: int, path: list[Entry], questions: Questions) -> int:
-    """How many there were."""
+    """How many there were, with other calls that waited for people."""
+    waiting = suspended_calls(path)
     unfinished = tx.delegations.unfinished(session)
     for root in {session, *(row.root for row in unfinished)}:
         questions.withdraw_all(tx, root)
@@ -53,4 +56,4 @@ def _end_delegations(tx: Transaction, session: int, path: list[Entry], questions
             tx.inbox.finish([waiting.id for waiting in tx.inbox.unfinished(row.root)])
     settle_waiting(tx, session, path)
     settle_late(tx, session, path)
-    return len(unfinished)
+    return len(unfinished) + len(waiting)

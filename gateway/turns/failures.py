@@ -11,8 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from adapters.events import Message, Update
-from agent.delegation.pending_calls import delegation_of
-from agent.delegation.settlement import FINAL, interrupt
+from agent.delegation.settlement import FINAL, interrupt, result_arrival
 from agent.models.base import RETRIED, ModelError, ModelErrorKind
 from agent.text.markdown import escape
 from gateway.outbound.composer import Composer
@@ -21,8 +20,15 @@ from gateway.turns.messages import message_draft
 from gateway.turns.turn import Turn
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
-from storage.records.entries import Draft, Entry, Json, Kind, record
-from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
+from storage.records.entries import Entry, Json
+from storage.records.inbox_outbox import (
+    Arrival,
+    DelegationRow,
+    InboxKind,
+    InboxRow,
+    InboxState,
+)
+from storage.records.record_entries import Failed, record_draft
 from storage.store import Store, Transaction
 
 T = TypeVar("T")
@@ -158,7 +164,7 @@ class Failures:
         if not rows:
             return False
         for row in rows:
-            if row.kind == "background":
+            if row.kind is InboxKind.BACKGROUND:
                 _interrupted(tx, row)
         end_rows(tx, session, rows)
         _end(tx, rows, error)
@@ -177,7 +183,7 @@ async def no_answer(composer: Composer, turn: Turn, text: str, error: str) -> No
             tx.outbox.enqueue(parcel)
         tx.inbox.finish(rows)
 
-    await turn.journal.append(Draft(Kind.RECORD, record("failed", error=error)), alongside)
+    await turn.journal.append(record_draft(Failed(error)), alongside)
 
 
 def explain(error: ModelError) -> str:
@@ -195,7 +201,7 @@ def explain(error: ModelError) -> str:
 
 
 def _arrival(update: Update) -> Arrival:
-    return Arrival(update.key, update.kind, update.conversation.address, asdict(update))
+    return Arrival(update.key, InboxKind(update.kind), update.conversation.address, asdict(update))
 
 
 Due = Callable[[list[InboxRow]], list[InboxRow]]
@@ -208,7 +214,7 @@ Ending = Callable[[Transaction], bool]
 def _readable(row: InboxRow) -> bool:
     """False for a message that no entry can be made of. It must not take others with it."""
     try:
-        return row.kind != "message" or bool(message_draft(row))
+        return row.kind is not InboxKind.MESSAGE or bool(message_draft(row))
     except Exception:
         log.exception("inbox row %s cannot be read", row.id)
         return False
@@ -216,13 +222,11 @@ def _readable(row: InboxRow) -> bool:
 
 def _interrupted(tx: Transaction, row: InboxRow) -> None:
     """Background work ends, and who delegated it hears of it."""
-    delegation = delegation_of(tx, row)
+    delegation = tx.delegations.get(DelegationRow(**row.payload).delegation)
     if delegation.state in FINAL:
         return
     interrupt(tx, delegation)
-    key, payload = f"result:{delegation.id}", {"delegation": delegation.id}
-    address, session = delegation.address, delegation.session
-    tx.inbox.receive(Arrival(key, "result", address, payload, session))
+    tx.inbox.receive(result_arrival(delegation))
 
 
 def _end_oldest(tx: Transaction, session: int, error: Exception) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent.concurrency import LONG
-from agent.delegation.pending_calls import Results, delegation_of, settle_running
+from agent.delegation.pending_calls import Results, pending_call, settle_running
 from agent.models.base import ModelError
 from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
@@ -20,11 +20,11 @@ from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.limits import too_deep
 from gateway.turns.messages import append_message
-from gateway.turns.turn import RESULTS, Job, Turn
+from gateway.turns.turn import Job, Turn
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -47,7 +47,7 @@ class TurnRunner:
     signs: SignsOfLife
     answer: Job
     """Lets the agent answer."""
-    jobs: Mapping[str, Job]
+    jobs: Mapping[InboxKind, Job]
     """What else a turn may be, by the kind of its inbox row."""
     running: dict[int, Turn]
     """The turns that run now, by session; it is kept here."""
@@ -71,8 +71,7 @@ class TurnRunner:
         session = turn.journal.session
         self.running[session] = turn
         try:
-            delegation = await self.results.delegation(turn.rows[0])
-            turn.asked_by = delegation.person if delegation is not None else ""
+            delegation = turn.pending.delegation if turn.pending is not None else None
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
@@ -103,7 +102,7 @@ class TurnRunner:
             if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
                 return _Unread(held.leaf)
             path = list(known if is_leaf else tx.tree.context_path(held.leaf))
-            fresh = [row for row in rows if row.kind == "message" and row.entry is None]
+            fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
             config = self.policy.config
             if fresh and path and (full := too_deep(path[-1].depth, config)) is not None:
                 self._refuse(tx, rows, full)
@@ -113,10 +112,10 @@ class TurnRunner:
             for row in fresh:
                 path.append(append_message(tx, row, session, path[-1].id if path else None))
             journal = Journal(self.store, session, held.epoch, tuple(path))
-            if rows[0].kind in RESULTS:
-                call = delegation_of(tx, rows[0]).call_entry
-                journal = on_its_branch(tx, journal, call)
-            return Turn(journal, rows, left=len(unfinished) > len(rows))
+            call = pending_call(tx, rows[0])
+            if call is not None and call.session == session:
+                journal = on_its_branch(tx, journal, call.entry)
+            return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
 
         return await self.store.run(work)
 
@@ -126,13 +125,8 @@ class TurnRunner:
         tx.inbox.finish([row.id for row in rows])
 
     async def _work(self, turn: Turn) -> None:
-        """Take in the results that this turn is about, then do what it is."""
         composer = self.failures.composer
         try:
-            for row in turn.rows:
-                delegation = await self.results.delegation(row)
-                if delegation is not None:
-                    await self.results.carry_on(turn.journal, row, delegation)
             job = self.jobs.get(turn.rows[-1].kind, self.answer)
             await job(turn)
         except ModelError as error:

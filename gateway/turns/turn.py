@@ -3,11 +3,16 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from agent.delegation.pending_calls import PendingCall
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.messages import author_of
+from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import (
+    InboxKind,
+    InboxRow,
+)
 from storage.store import Transaction
 
 
@@ -20,8 +25,8 @@ class Turn:
     """Grows when talk is steered in."""
     left: bool
     """There was more in the session than this turn answers."""
-    asked_by: str = ""
-    """Where it is about a delegation: identity of who asked for that."""
+    pending: PendingCall | None = None
+    """The call that it goes on with, where it is about one."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
 
@@ -37,7 +42,14 @@ class Turn:
     @property
     def person(self) -> str:
         """Identity of who asked."""
-        return author_of(self.rows[-1]) or self.asked_by
+        asked_by = self.pending.person if self.pending is not None else ""
+        return author_of(self.rows[-1]) or asked_by
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for by its name; "" for the session's own."""
+        row = self.rows[-1]
+        return requested(RetryRequest, row).model if row.kind is InboxKind.RETRY else ""
 
     @property
     def row_ids(self) -> list[int]:
@@ -58,7 +70,7 @@ Job = Callable[[Turn], Awaitable[None]]
 
 AnswerItems = Callable[[Transaction, Turn, Entry], list[MenuItem]]
 
-TALK = ("message", "retry", "fan")
+TALK = (InboxKind.MESSAGE, InboxKind.RETRY, InboxKind.FAN)
 """Kinds of rows that answer what people say. More talk interrupts them, and is answered with it."""
-RESULTS = ("resume", "result")
+RESULTS = (InboxKind.RESUME, InboxKind.RESULT)
 """Kinds of rows that bring a delegation's result."""

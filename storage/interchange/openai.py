@@ -9,7 +9,8 @@ from storage.interchange.patch import difference
 from storage.interchange.pi_message import calls_of, text_of
 from storage.interchange.pi_read import Imported
 from storage.json_text import dumps
-from storage.records.entries import Draft, ImportedEntry, Json, Kind, message, record
+from storage.records.entries import Draft, ImportedEntry, Json, Kind, message
+from storage.records.record_entries import SystemMessage, record_body
 
 _SYSTEM = ("system", "developer")
 _TEXTS = ("text", "input_text", "output_text", "refusal")
@@ -74,7 +75,7 @@ def _read(given: Any) -> tuple[Kind, Json]:
         raise InterchangeError("is no JSON object")
     match given.get("role"):
         case str(role) if role in _SYSTEM:
-            return Kind.RECORD, record("system", message=given)
+            return Kind.RECORD, record_body(SystemMessage(given))
         case "user" | "assistant" | "tool":
             body = _body(given)
         case str(role):

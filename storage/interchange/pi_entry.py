@@ -16,6 +16,7 @@ from storage.errors import InterchangeError
 from storage.interchange.patch import applied, difference
 from storage.interchange.pi_message import MOST_TOKENS, from_pi, text_of, to_pi
 from storage.records.entries import Json, Kind, message
+from storage.records.record_entries import WAITS, RecordKind
 from storage.records.speakers import claimed
 
 OURS = "bough."
@@ -88,7 +89,7 @@ def encode(entry: Fields) -> Json:
 def without_local_ids(body: Json) -> Json:
     if body.get("role") == "tool":
         return {key: value for key, value in body.items() if key != "final"}
-    if body.get("record") == "suspended":
+    if body.get("record") in WAITS:
         return {key: value for key, value in body.items() if key != "question"}
     return body
 
@@ -275,9 +276,9 @@ def _is_record(body: Json) -> bool:
     if not _texts(body, "record") or body["record"] == _FOREIGN:
         return False
     match body["record"]:
-        case "suspended":
+        case RecordKind.SUSPENDED | RecordKind.RESUMED:
             return _texts(body, "tool_call_id", "call_entry")
-        case "surplus":
+        case RecordKind.SURPLUS:
             taken = body.get("taken")
             return (
                 _texts(body, "call_entry", "result")

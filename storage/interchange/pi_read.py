@@ -12,6 +12,7 @@ from storage.interchange.json_reader import parse_line, quoted
 from storage.interchange.pi_entry import SESSION, Fields, decode, is_kept_whole, parse_time
 from storage.interchange.pi_message import calls_of
 from storage.records.entries import Draft, ImportedEntry, Json, Kind
+from storage.records.record_entries import WAITS
 from storage.tree.lineage import Lineage
 
 VERSIONS = (1, 2, 3)
@@ -256,7 +257,7 @@ def _placed(
             if caller is None or not lineage.above(caller, place):
                 raise InterchangeError("the entry that made its call is not above it on its path")
             body = body | {"call_entry": caller}
-    if body.get("record") == "suspended":
+    if body.get("record") in WAITS:
         return body | {"question": 0}  # nobody is asked here
     return body
 

@@ -33,6 +33,24 @@ class SessionKind(StrEnum):
     SUBAGENT = "subagent"
 
 
+class RunRole(StrEnum):
+    """Who runs in a child's session."""
+
+    WORKER = "worker"
+    WORKER_AS_TEXT = "worker as text"
+    """A worker again, with the handed commands as text."""
+    OVERSEER = "overseer"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Which run of a delegation a session below its journal is; there is one of each."""
+
+    role: RunRole
+    number: int
+    """Of the attempt or the cycle, from 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An entry that is not stored yet."""
@@ -74,6 +92,7 @@ class Session:
     parent_session: int | None
     parent_entry: int | None
     created: float
+    run: Run | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +101,7 @@ class SessionDraft:
     title: str = ""
     parent_session: int | None = None
     parent_entry: int | None = None
+    run: Run | None = None
 
 
 @dataclass(frozen=True, slots=True)

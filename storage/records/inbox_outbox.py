@@ -11,6 +11,42 @@ from enum import StrEnum
 from storage.records.entries import Json
 
 
+class InboxKind(StrEnum):
+    """What an inbox row is, and with it the class of its payload: of the first four the adapters'
+    update, of the next three Resume or DelegationRow, of the last five what a command leaves to be
+    done (gateway.turns.requests)."""
+
+    MESSAGE = "message"
+    EDIT = "edit"
+    PRESS = "press"
+    UNREADABLE = "unreadable"
+
+    RESUME = "resume"
+    RESULT = "result"
+    BACKGROUND = "background"
+
+    RETRY = "retry"
+    FAN = "fan"
+    COMPACT = "compact"
+    SUMMARY = "summary"
+    LEAVE = "leave"
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A question was closed: what waited for it goes on."""
+
+    question: int
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationRow:
+    """A delegation goes on in the background (kind background), or has a result from there (kind
+    result)."""
+
+    delegation: int
+
+
 class InboxState(StrEnum):
     OPEN = "open"
     DONE = "done"
@@ -24,8 +60,7 @@ class Arrival:
 
     key: str
     """Unique for ever: the second arrival with a key is not stored."""
-    kind: str
-    """"message", "edit", "press", "unreadable", "resume", "result", or the name of a job."""
+    kind: InboxKind
     address: str
     payload: Json
     session: int | None = None
@@ -37,7 +72,7 @@ class Arrival:
 class InboxRow:
     id: int
     key: str
-    kind: str
+    kind: InboxKind
     address: str
     payload: Json
     session: int | None

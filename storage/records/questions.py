@@ -34,7 +34,8 @@ class QuestionDraft:
     address: str
     """The conversation that asked, and that gets the answer."""
     subject: Json
-    """What the asker needs to go on, e.g. {"delegation": 7}."""
+    """What is needed to go on: "delegation", where one waits for this or has a child that does;
+    else the call that asked, as "call_entry" and "call_id", and for whom, as "person"."""
     expires: float | None = None
     """Unix seconds; None: never."""
 

@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Insert, Table, TextClause, bindparam, text
 
 from storage.json_text import loads
-from storage.records.entries import Entry, Kind
-from storage.sql.schema import entries
+from storage.records.entries import Entry, Kind, Run, RunRole, Session, SessionKind
+from storage.sql.schema import entries, sessions
 
 ENTRY_COLUMNS = (
     entries.c.id,
@@ -29,6 +29,18 @@ PATH_COLUMNS = ("id", "session", "number", "kind", "body", "author", "tokens", "
 """Those that are not known from an entry's place on a path."""
 
 _SLOTS = {field.name: vars(Entry)[field.name].__set__ for field in fields(Entry)}
+SESSION_COLUMNS = (
+    sessions.c.id,
+    sessions.c.kind,
+    sessions.c.leaf,
+    sessions.c.epoch,
+    sessions.c.title,
+    sessions.c.parent_session,
+    sessions.c.parent_entry,
+    sessions.c.created,
+    sessions.c.run_role,
+    sessions.c.run_number,
+)
 _KINDS = {kind.value: kind for kind in Kind}
 
 
@@ -97,3 +109,12 @@ def _made(rows: Rows, names: Sequence[str]) -> list[Entry]:
 
 def _fill(made: Sequence[Entry], name: str, values: Iterable[Any]) -> None:
     deque(map(_SLOTS[name], made, values), maxlen=0)
+
+
+def session_of(row: Sequence[Any]) -> Session:
+    """A session from a row of SESSION_COLUMNS."""
+    id_, kind, leaf, epoch, title, parent_session, parent_entry, created, role, number = row
+    run = Run(RunRole(role), number) if role is not None else None
+    return Session(
+        id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created, run
+    )

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0020"
+HEAD = "0011_runs"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -47,6 +47,15 @@ sessions = Table(
     Column("parent_session", ID, ForeignKey("sessions.id"), index=True),
     Column("parent_entry", ID),
     Column("created", Double, nullable=False),
+    Column("run_role", Words),
+    Column("run_number", Count),
+)
+Index(
+    "sessions_run",
+    sessions.c.parent_session,
+    sessions.c.run_role,
+    sessions.c.run_number,
+    unique=True,
 )
 
 entries = Table(

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from storage.errors import NotFound
 from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.entries import Run, RunRole
 from storage.sql.dialect import database_of
+from storage.sql.schema import HEAD
 from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.support.gateway_process import ROOT
@@ -86,6 +89,31 @@ async def test_entries_of_the_first_version_get_their_strands_and_members(old: s
     assert await store.read(lambda tx: tx.directory.members(1)) == ["telegram:1", "telegram:7"]
     assert await store.run(lambda tx: tx.search.follow(9)) == 5
     await store.close()
+
+
+async def test_a_childs_run_was_its_title(old: str) -> None:
+    titles = ["delegation", "worker 2", "worker 2, commands as text", "overseer 1"]
+    names = "id, kind, leaf, epoch, last_number, title, parent_session, parent_entry, created"
+    values = ":id, 'subagent', NULL, 0, 0, :title, 1, NULL, 0.0"
+    insert = text(f"INSERT INTO sessions ({names}) VALUES ({values})")
+    with database_of(old).migrating() as connection:
+        for id_, title in enumerate(titles, 11):
+            connection.execute(insert, {"id": id_, "title": title})
+    store = await SqlStore.open(old)
+    children = await store.read(lambda tx: tx.tree.children(1))
+    assert [child.run for child in children if child.title in titles] == [
+        None,
+        Run(RunRole.WORKER, 2),
+        Run(RunRole.WORKER_AS_TEXT, 2),
+        Run(RunRole.OVERSEER, 1),
+    ]
+    await store.close()
+
+
+def test_the_newest_migration_is_what_a_store_looks_for() -> None:
+    config = Config()
+    config.set_main_option("script_location", "storage.sql:migrations")
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
 
 
 async def test_entries_stay_append_only(old: str) -> None:

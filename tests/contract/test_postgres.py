@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.errors import LeafMoved, NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Draft, Entry, ImportedEntry, Kind, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, OutboxDraft
+from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.sql.store import SqlStore
 from storage.store import Transaction
@@ -70,7 +70,7 @@ async def test_what_two_processes_take_in_at_once_is_taken_in_once(
     postgres: SqlStore, beside: SqlStore
 ) -> None:
     for number in range(ROUNDS):
-        arrival = Arrival(f"key {number}", "message", "telegram:1", {}, cursor=str(number))
+        arrival = Arrival(f"key {number}", InboxKind.MESSAGE, "telegram:1", {}, cursor=str(number))
         rows = await both(postgres, beside, lambda t, a=arrival: t.inbox.receive(a))  # type: ignore[misc]
         assert [row is None for row in rows].count(True) == 1
     assert len(await postgres.read(lambda t: t.inbox.unfinished())) == ROUNDS

@@ -8,6 +8,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records.inbox_outbox import (
     Arrival,
+    InboxKind,
     InboxRow,
     InboxState,
     OutboxDraft,
@@ -20,7 +21,7 @@ from tests.contract.stores import Clock, append, new_session, said
 
 
 def arrival(key: str, cursor: str | None = None) -> Arrival:
-    return Arrival(key, "message", "telegram:1", {"text": "hi 🌳"}, cursor=cursor)
+    return Arrival(key, InboxKind.MESSAGE, "telegram:1", {"text": "hi 🌳"}, cursor=cursor)
 
 
 async def receive(store: Store, *arrivals: Arrival) -> list[InboxRow | None]:
@@ -36,7 +37,7 @@ async def test_what_arrives_is_open_until_it_is_finished(store: Store, clock: Cl
     assert row == InboxRow(
         row.id,
         "k1",
-        "message",
+        InboxKind.MESSAGE,
         "telegram:1",
         {"text": "hi 🌳"},
         None,
@@ -105,7 +106,9 @@ async def test_unfinished_rows_come_oldest_first_of_one_session_or_all(store: St
 async def test_a_row_knows_its_session_from_the_start_or_later_and_its_entry(store: Store) -> None:
     session = await new_session(store)
     (entry,) = await append(store, session.id, said("hi"))
-    wake_up = Arrival("resume:7", "resume", "telegram:1", {"question": 7}, session=session.id)
+    wake_up = Arrival(
+        "resume:7", InboxKind.RESUME, "telegram:1", {"question": 7}, session=session.id
+    )
     (row,) = await received(store, wake_up)
     assert row.session == session.id
     await store.run(lambda t: t.inbox.link(row.id, entry.id))
@@ -129,7 +132,7 @@ async def test_inbox_rows_refer_only_to_what_is_there(store: Store) -> None:
         lambda t: t.inbox.link(99, 1),
         lambda t: t.inbox.link(row.id, 99),
         lambda t: t.inbox.finish([row.id, 99]),
-        lambda t: t.inbox.receive(Arrival("new", "resume", "telegram:1", {}, session=99)),
+        lambda t: t.inbox.receive(Arrival("new", InboxKind.RESUME, "telegram:1", {}, session=99)),
     ):
         with pytest.raises(NotFound):
             await store.run(work)
@@ -259,16 +262,16 @@ async def test_who_watches_hears_which_sessions_got_rows_before_the_caller_goes_
 
     def arrive(tx: Transaction) -> None:
         for number, session in enumerate((here.id, here.id, None)):
-            tx.inbox.receive(Arrival(f"k{number}", "message", "a:1", {}, session))
-        row = tx.inbox.receive(Arrival("routed", "message", "a:1", {}))
+            tx.inbox.receive(Arrival(f"k{number}", InboxKind.MESSAGE, "a:1", {}, session))
+        row = tx.inbox.receive(Arrival("routed", InboxKind.MESSAGE, "a:1", {}))
         assert row is not None
         tx.inbox.route(row.id, there.id)
 
     await store.run(arrive)
     assert heard == [Committed(frozenset({here.id, there.id}), outbox=False)]
     for work in (
-        lambda t: t.inbox.receive(Arrival("k0", "message", "a:1", {}, here.id)),
-        lambda t: t.inbox.receive(Arrival("unrouted", "message", "a:1", {})),
+        lambda t: t.inbox.receive(Arrival("k0", InboxKind.MESSAGE, "a:1", {}, here.id)),
+        lambda t: t.inbox.receive(Arrival("unrouted", InboxKind.MESSAGE, "a:1", {})),
         lambda t: t.inbox.finish([row.id for row in t.inbox.unfinished(there.id)]),
     ):
         await store.run(work)
@@ -283,7 +286,7 @@ async def test_what_fails_in_a_group_is_not_told_and_the_rest_of_the_group_is(
     sessions = [await new_session(store) for _ in range(4)]
 
     def arrive(tx: Transaction, session: int, *, fails: bool) -> None:
-        tx.inbox.receive(Arrival(f"k{session}", "message", "a:1", {}, session))
+        tx.inbox.receive(Arrival(f"k{session}", InboxKind.MESSAGE, "a:1", {}, session))
         if fails:
             tx.tree.entry(99)
 

@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 
 from storage.errors import NotFound
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Store
 from tests.contract.stores import Clock, new_session
 
@@ -38,7 +41,7 @@ async def test_several_conversations_may_share_a_session(store: Store) -> None:
 async def test_cursors_are_those_of_one_platform_and_survive_a_binding(store: Store) -> None:
     session = await new_session(store)
     for address, cursor in (("discord:1", "a"), ("discord:2/3", "b"), ("discordia:1", "c")):
-        arrival = Arrival(address, "message", address, {}, cursor=cursor)
+        arrival = Arrival(address, InboxKind.MESSAGE, address, {}, cursor=cursor)
         await store.run(lambda t, a=arrival: t.inbox.receive(a))  # type: ignore[misc]
     await store.run(lambda t: t.directory.bind("discord:1", session.id))
     await store.run(lambda t: t.directory.bind("discord:9", session.id))

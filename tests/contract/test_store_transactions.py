@@ -8,7 +8,7 @@ from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.buttons import ButtonRow, Decide
 from storage.records.delegations import DelegationDraft
 from storage.records.entries import Draft, ImportedEntry, Kind, SessionDraft, SessionKind, Usage
-from storage.records.inbox_outbox import Arrival, OutboxDraft
+from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.store import Store, Transaction
 from tests.contract.stores import Clock, append, new_session, path_of, said, texts
@@ -20,7 +20,7 @@ def _write_everything(t: Transaction, session: int) -> None:
     t.tree.claim(session)
     t.tree.move_leaf(session, None, after=entry.id, by="me")
     t.tree.create(SessionDraft(SessionKind.CHAT))
-    row = t.inbox.receive(Arrival("key 2", "message", "telegram:1", {}, cursor="8"))
+    row = t.inbox.receive(Arrival("key 2", InboxKind.MESSAGE, "telegram:1", {}, cursor="8"))
     assert row is not None
     t.inbox.route(row.id, session)
     t.inbox.finish([1])
@@ -75,7 +75,7 @@ async def _some_rows(store: Store) -> int:
     (entry,) = await append(store, session.id, said("first"))
 
     def work(t: Transaction) -> None:
-        t.inbox.receive(Arrival("key 1", "message", "telegram:1", {}, cursor="7"))
+        t.inbox.receive(Arrival("key 1", InboxKind.MESSAGE, "telegram:1", {}, cursor="7"))
         t.outbox.enqueue(OutboxDraft("telegram:1", "post", {}))
         t.questions.create(
             QuestionDraft("escalation", "?", (Choice("a", "A"),), session.id, "telegram:1", {})
@@ -110,7 +110,9 @@ async def test_work_that_raises_leaves_nothing_behind(store: Store) -> None:
     with pytest.raises(NotFound):
         await store.read(lambda t: t.tree.session(session + 1))
     assert await store.run(lambda t: t.directory.greet("telegram:9", "somebody"))
-    await store.run(lambda t: t.inbox.receive(Arrival("key 2", "message", "telegram:1", {})))
+    await store.run(
+        lambda t: t.inbox.receive(Arrival("key 2", InboxKind.MESSAGE, "telegram:1", {}))
+    )
     assert len(await store.read(lambda t: t.inbox.unfinished())) == 2
 
 
@@ -197,7 +199,7 @@ async def test_text_that_no_database_can_hold_is_kept_as_well_as_can_be(store: S
     (entry,) = await append(store, session.id, Draft(Kind.MESSAGE, body, author=bad))
     found = await store.read(lambda t: t.tree.entry(entry.id))
     assert (found.body, found.author) == (body, good)
-    arrival = Arrival(bad, bad, f"telegram:{bad}", {"text": bad}, cursor=bad)
+    arrival = Arrival(bad, InboxKind.MESSAGE, f"telegram:{bad}", {"text": bad}, cursor=bad)
     assert await store.run(lambda t: t.inbox.receive(arrival)) is not None
     assert await store.run(lambda t: t.inbox.receive(arrival)) is None
     (row,) = await store.read(lambda t: t.inbox.unfinished())

@@ -5,7 +5,17 @@ import asyncio
 import pytest
 
 from storage.errors import EpochLost, LeafMoved, NotFound
-from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, record
+from storage.records.entries import (
+    Draft,
+    Entry,
+    Kind,
+    Run,
+    RunRole,
+    Session,
+    SessionDraft,
+    SessionKind,
+    record,
+)
 from storage.store import Store
 from tests.contract.stores import Clock, append, leaf_of, new_session, path_of, said, texts
 
@@ -13,7 +23,8 @@ from tests.contract.stores import Clock, append, leaf_of, new_session, path_of, 
 async def test_a_new_session_is_empty_and_can_be_read_back(store: Store, clock: Clock) -> None:
     parent = await new_session(store)
     (entry,) = await append(store, parent.id, said("hi"))
-    draft = SessionDraft(SessionKind.SUBAGENT, "errand", parent.id, entry.id)
+    run = Run(RunRole.OVERSEER, 3)
+    draft = SessionDraft(SessionKind.SUBAGENT, "errand", parent.id, entry.id, run)
     created = await store.run(lambda t: t.tree.create(draft))
     assert created == Session(
         id=created.id,
@@ -24,6 +35,7 @@ async def test_a_new_session_is_empty_and_can_be_read_back(store: Store, clock: 
         parent_session=parent.id,
         parent_entry=entry.id,
         created=clock.now,
+        run=run,
     )
     assert await store.read(lambda t: t.tree.session(created.id)) == created
 

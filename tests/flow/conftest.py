@@ -8,6 +8,7 @@ import pytest
 from adapters.recording import RecordingAdapter, Shown
 from agent.models.base import Reply, Request
 from agent.models.scripted import Rule, ScriptedModel
+from agent.tools.base import Tool
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.service import App
@@ -66,12 +67,17 @@ async def gateway(
     config: dict[str, Any] | None = None,
     chat: RecordingAdapter | None = None,
     model: SpyModel | None = None,
+    tools: Sequence[Tool] = (),
 ) -> AsyncIterator[Gateway]:
     chat = chat or RecordingAdapter(name="telegram")
     model = model or SpyModel(rules)
     access = {"access": {"allow": ["telegram:*"], "owners": ["telegram:1"]}}
     app = await bootstrap(
-        Config.model_validate(access | (config or {})), adapters=[chat], store=store, model=model
+        Config.model_validate(access | (config or {})),
+        adapters=[chat],
+        store=store,
+        model=model,
+        tools=tools,
     )
     ready = asyncio.Event()
     task = asyncio.create_task(app.run(ready=ready))

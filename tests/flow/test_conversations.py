@@ -7,7 +7,10 @@ import pytest
 
 from adapters.events import Conversation, Message, User
 from storage.records.entries import SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Store, Transaction
 from tests.contract.stores import append, new_session, said
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk
@@ -284,7 +287,7 @@ async def test_a_command_that_a_crash_cut_is_carried_out_by_the_next_start(store
         message_id="77",
         private=True,
     )
-    arrival = Arrival(message.key, "message", "telegram:1", asdict(message))
+    arrival = Arrival(message.key, InboxKind.MESSAGE, "telegram:1", asdict(message))
     await store.run(lambda tx: tx.inbox.receive(arrival))
     async with gateway(ECHO, store=store) as g:
         await g.hears("A new conversation, “Rome”")

@@ -16,7 +16,14 @@ from gateway import service
 from gateway.outbound import delivery
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, InboxRow, InboxState, OutboxDraft, OutboxRow
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+    InboxRow,
+    InboxState,
+    OutboxDraft,
+    OutboxRow,
+)
 from storage.records.questions import Choice, QuestionDraft
 from storage.sql.store import SqlStore
 from storage.store import Transaction
@@ -147,11 +154,11 @@ async def row_of(store: SqlStore, arrival: Arrival) -> int:
 async def test_a_row_that_cannot_be_read_is_given_up_and_the_others_are_taken_up(
     store: SqlStore, address: str, payload: Json
 ) -> None:
-    bad = await row_of(store, Arrival("bad", "message", address, payload))
+    bad = await row_of(store, Arrival("bad", InboxKind.MESSAGE, address, payload))
     chat = RecordingAdapter(name="telegram")
     here, ann = Conversation("telegram", "1"), User("telegram", "1", "Ann")
     message = Message("good", here, ann, "/help", "7", private=True)
-    await row_of(store, Arrival("good", "message", "telegram:1", asdict(message)))
+    await row_of(store, Arrival("good", InboxKind.MESSAGE, "telegram:1", asdict(message)))
     async with gateway(ECHO, store=store, chat=chat) as g:
         await g.hears("/undo")
         assert (await store.read(lambda tx: tx.inbox.get(bad))).state is InboxState.FAILED
@@ -164,7 +171,9 @@ async def test_a_turn_that_always_fails_is_given_up_and_what_came_after_is_answe
         await g.chat.say("hello")
         await g.settled()
         session = await bound(store)
-        bad = await row_of(store, Arrival("bad", "message", "telegram:1", {"odd": True}, session))
+        bad = await row_of(
+            store, Arrival("bad", InboxKind.MESSAGE, "telegram:1", {"odd": True}, session)
+        )
         await g.chat.say("and now?")
         await g.hears("again and again")
         await g.hears("so be it", count=2)
@@ -176,7 +185,7 @@ async def test_a_result_of_nothing_is_given_up(store: SqlStore) -> None:
         await g.chat.say("hello")
         await g.settled()
         session = await bound(store)
-        for kind in ("resume", "result", "background"):
+        for kind in (InboxKind.RESUME, InboxKind.RESULT, InboxKind.BACKGROUND):
             payload = {"question": 77, "delegation": 77}
             await row_of(store, Arrival(kind, kind, "telegram:1", payload, session))
         await g.chat.say("and now?")

@@ -6,7 +6,10 @@ from functools import partial
 
 from adapters.events import Conversation, File, Message, User
 from adapters.recording import RecordingAdapter
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, SlowModel
 from tests.flow.conftest import PATIENCE, gateway
@@ -48,7 +51,7 @@ async def take_in(store: Store, number: int, text: str, *files: File) -> None:
         private=True,
         files=files,
     )
-    arrival = Arrival(message.key, "message", message.conversation.address, asdict(message))
+    arrival = Arrival(message.key, InboxKind.MESSAGE, message.conversation.address, asdict(message))
     await store.run(partial(_receive, arrival=arrival))
 
 

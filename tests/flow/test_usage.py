@@ -191,3 +191,11 @@ async def test_the_model_that_answered_is_the_one_that_is_named_and_paid(store: 
         text = await usage(g)
         assert lines(text, "By tier") == ["• parent: $2.00 · 5 tokens in, 2 out · 1 call"]
         assert lines(text, "By model") == ["• scripted:spare: $2.00 · 5 tokens in, 2 out · 1 call"]
+
+
+async def test_two_empty_replies_are_paid_for_though_they_are_no_answer(store: Store) -> None:
+    rules = [says("parent", "", (1_000, 10))]
+    async with gateway(rules, store=store, config=CONFIG) as g:
+        await g.chat.say("go")
+        await g.hears("empty answer")
+        assert "2,000 tokens in, 20 out · 2 calls" in await usage(g)

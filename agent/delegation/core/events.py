@@ -13,8 +13,9 @@ from agent.delegation.core.judge import Verdict
 from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.handoff.model import Hydrated
 from agent.delegation.tables.model import BranchTable
-from storage.records.entries import Draft, Entry, Json, Kind, record
+from storage.records.entries import Draft, Entry, Json
 from storage.records.questions import Choice
+from storage.records.record_entries import DelegationEvent, held_in, record_draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +210,15 @@ def event_from_json(stored: Json) -> Event:
     return _EVENT.validate_python(stored)
 
 
-_RECORD = "delegation"
-
-
 def event_draft(event: Event) -> Draft:
     """An event as an entry of a delegation's journal."""
-    return Draft(Kind.RECORD, record(_RECORD, data=event_to_json(event)))
+    return record_draft(DelegationEvent(event_to_json(event)))
 
 
 def events_of(path: Iterable[Entry]) -> list[Event]:
     """The events of a journal."""
-    return [event_from_json(e.body["data"]) for e in path if e.body.get("record") == _RECORD]
+    held = (held_in(entry, DelegationEvent) for entry in path)
+    return [event_from_json(event.data) for event in held if event is not None]
 
 
 # Steps: what is to be done next.

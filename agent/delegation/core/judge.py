@@ -197,7 +197,7 @@ async def judge(
         late = f"the judge gave no verdict within {seconds:g} s"
         said = Verdict.INCONCLUSIVE, "; ".join(filter(None, [late, bench.problem]))
     verdict, reasoning = said
-    return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage, bench.by_model)
+    return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage)
 
 
 def verdict_json(judgement: Judgement, output: str) -> Json:
@@ -247,7 +247,7 @@ class _Unanswered:
 
 @dataclass(slots=True)
 class _Bench:
-    """Puts questions to the judge's model, and keeps the bill."""
+    """Puts questions to the judge's model."""
 
     model: Model
     spec: ModelSpec
@@ -255,17 +255,9 @@ class _Bench:
     tries: int
     seconds: float
     sleep: Callable[[float], Awaitable[None]]
-    by_model: dict[str, Usage] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
     problem: str = ""
     """What went wrong last."""
-
-    @property
-    def usage(self) -> Usage:
-        return sum(self.by_model.values(), Usage())
-
-    def _book(self, reply: Reply) -> None:
-        model = reply.model or self.spec.model
-        self.by_model[model] = self.by_model.get(model, Usage()) + reply.usage
 
     async def ask(self, question: str) -> Said | _Unanswered:
         text, wait = question, 0.0
@@ -283,7 +275,7 @@ class _Bench:
                 if error.kind not in RETRIED or wait >= self.seconds:
                     break
                 continue
-            self._book(reply)
+            self.usage += reply.usage
             if (said := parse_verdict(reply)) is not None:
                 return said
             self.problem = f"the judge gave no verdict but {_seen(reply)}"

@@ -10,6 +10,7 @@ from agent.errors import ToolError
 from agent.runtime.next_step import calls_of
 from agent.text.templates import cut, cut_head
 from agent.tools.base import parse_arguments
+from agent.tools.files import ReadFile, SearchFiles
 from agent.tools.workspace import normalized
 from storage.records.entries import Entry, Json, Kind
 
@@ -63,10 +64,10 @@ def automatic(
     words = _words(goal)
     for call in _finished_calls(path):
         match call.name:
-            case "read_file" if len(read) < files:
+            case ReadFile.name if len(read) < files:
                 if name := normalized(_text(call, "path")):
                     read.setdefault(name, HandedFile(name))
-            case "search_files" if len(found) < searches:
+            case SearchFiles.name if len(found) < searches:
                 if (probe := _search(call, words)) is not None:
                     found.setdefault(probe.probe, probe)
             case name if name == TERMINAL and len(ran) < commands:
@@ -123,7 +124,7 @@ def _search(call: _Finished, words: frozenset[str]) -> Probe | None:
     if len(lines) > MAX_HITS:
         shown.append(f"[cut, {len(lines):,} lines in all]")
     where = _text(call, "path")
-    name = f"search_files {_text(call, 'pattern')}" + (f" in {where}" if where else "")
+    name = f"{SearchFiles.name} {_text(call, 'pattern')}" + (f" in {where}" if where else "")
     return Probe(name, "\n".join(shown))
 
 

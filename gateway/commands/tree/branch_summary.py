@@ -6,28 +6,32 @@ is always, the summary is written first: if that fails, nothing has moved.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from adapters.base import CommandSpec
 from agent.compaction.cut import has_messages
 from agent.compaction.summary import Summary, branch_summary_draft, summarise_branch
 from agent.models.base import Model, ModelError, Purpose
-from agent.models.metering import MeteredModel
+from agent.models.metering import Account, MeteredModel
 from agent.text.markdown import escape
 from gateway.commands.buttons import button
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.commands.tree.compact import end
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
+from gateway.turns.requests import LeaveRequest, SummaryRequest, request, requested
 from gateway.turns.turn import Turn
 from storage.errors import LeafMoved
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Transaction
 from storage.tree.paths import common
 
-SUMMARY = "summary"
-LEAVE = "leave"
+SUMMARY = InboxKind.SUMMARY
+LEAVE = InboxKind.LEAVE
 """Kinds of inbox rows: summarise what was left; summarise, then move."""
 NOTHING_LEFT = "No branch was left that could be summarised."
 WENT_ON = "The conversation went on meanwhile; nothing was moved."
@@ -93,14 +97,15 @@ def _leave(
     items: Sequence[MenuItem],
 ) -> None:
     """Have the summary written in the session's lane; the move comes after it."""
-    payload = {
-        **asdict(asked.message),
-        "left": asked.leaf,
-        "to": to,
-        "why": why,
-        "answer": text,
-        "items": [asdict(item) for item in items],
-    }
+    payload = request(
+        LeaveRequest,
+        asked.message,
+        left=asked.leaf,
+        to=to,
+        why=why,
+        answer=text,
+        items=tuple(items),
+    )
     key = f"{LEAVE}:{asked.row.id}"
     tx.inbox.receive(Arrival(key, LEAVE, asked.address, payload, asked.session))
     desk.say(tx, asked, "Summarising the branch you leave…")
@@ -117,7 +122,7 @@ async def _summary(desk: CommandContext, asked: CommandCall) -> Work:
         here = tx.tree.session(session).leaf
         if left is None or not has_messages(abandoned(tx, left, here)):
             return desk.say(tx, asked, NOTHING_LEFT)
-        payload = {**asdict(asked.message), "left": left, "words": asked.argument}
+        payload = request(SummaryRequest, asked.message, left=left, words=asked.argument)
         key = f"{SUMMARY}:{asked.row.id}"
         tx.inbox.receive(Arrival(key, SUMMARY, asked.address, payload, session))
         desk.say(tx, asked, "Summarising the branch you left…")
@@ -139,10 +144,10 @@ class Leaving:
 
     async def summarise(self, turn: Turn) -> None:
         """Append the summary of a branch that was left, where the conversation is now."""
-        left, journal = turn.rows[0].payload["left"], turn.journal
+        asked, journal = requested(SummaryRequest, turn.rows[0]), turn.journal
         here = journal.path[-1].id if journal.path else None
-        words = str(turn.rows[0].payload.get("words", ""))
-        summary = await self._summary(turn, left, here, words)
+        left = asked.left
+        summary = await self._summary(turn, left, here, asked.words)
         if summary is None:
             return
 
@@ -153,8 +158,8 @@ class Leaving:
 
     async def leave(self, turn: Turn) -> None:
         """Write the summary of a branch, then leave it."""
-        payload = turn.rows[0].payload
-        left, to, path = payload["left"], payload["to"], turn.journal.path
+        asked, path = requested(LeaveRequest, turn.rows[0]), turn.journal.path
+        left, to = asked.left, asked.to
         if not path or path[-1].id != left:
             return await self._end(turn, WENT_ON)
         summary = await self._summary(turn, left, to, "")
@@ -163,11 +168,10 @@ class Leaving:
 
         def work(tx: Transaction) -> None:
             session = turn.journal.session
-            tx.tree.move_leaf(session, to, after=left, by=turn.person, why=payload["why"])
+            tx.tree.move_leaf(session, to, after=left, by=turn.person, why=asked.why)
             draft = branch_summary_draft(summary, left)
             tx.tree.append(session, draft, after=to, epoch=turn.journal.epoch)
-            items = [MenuItem(**item) for item in payload["items"]]
-            end(self.desk, tx, turn, payload["answer"], items)
+            end(self.desk, tx, turn, asked.answer, asked.items)
 
         try:
             await self.desk.store.run(work)
@@ -182,9 +186,10 @@ class Leaving:
             return None
         purpose = Purpose(turn.address, turn.person)
         spec = self.desk.models.tier("parent")
-        booked = MeteredModel(self.model, self.desk.store, turn.journal.session)
+        account = Account("parent", turn.journal.session, purpose)
+        metered = MeteredModel(self.model, self.desk.store, account)
         try:
-            return await summarise_branch(booked, spec, entries, words=words, purpose=purpose)
+            return await summarise_branch(metered, spec, entries, words=words, purpose=purpose)
         except ModelError as error:
             why = escape(str(error).rstrip("."))
         text = f"⚠️ The summary failed: {why}. Nothing was changed; you are where you were."

@@ -1,7 +1,6 @@
 """/compact: the older part of a branch is summarised for the model now."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from adapters.base import CommandSpec
 from agent.compaction.cut import context_tokens
@@ -11,12 +10,16 @@ from agent.models.base import ModelError, Purpose
 from agent.text.markdown import escape
 from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
 from gateway.outbound.buttons import MenuItem, send_menu
+from gateway.turns.requests import CompactRequest, request, requested
 from gateway.turns.turn import Turn
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Transaction
 
-COMPACT = "compact"
+COMPACT = InboxKind.COMPACT
 """The command, and the kind of the inbox row that it becomes."""
 
 
@@ -28,7 +31,7 @@ async def _compact(desk: CommandContext, asked: CommandCall) -> Work:
         key=f"{COMPACT}:{asked.row.id}",
         kind=COMPACT,
         address=asked.address,
-        payload={**asdict(asked.message), "instructions": asked.argument},
+        payload=request(CompactRequest, asked.message, instructions=asked.argument),
         session=session,
     )
 
@@ -55,7 +58,7 @@ async def compact_job(desk: CommandContext, compacting: Compacting, turn: Turn) 
             "Nothing is lost; /tree all shows the summary.",
         )
 
-    instructions = str(turn.rows[0].payload.get("instructions", ""))
+    instructions = requested(CompactRequest, turn.rows[0]).instructions
     try:
         entry = await compacting.compact(
             turn.journal, spec, purpose, instructions=instructions, alongside=done

@@ -5,36 +5,39 @@ record that says whose it is, so that after a crash it is found and continued, a
 answered twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from adapters.base import CommandSpec
 from agent.concurrency import together
-from agent.models.base import ModelError, Purpose, Reply
-from agent.runtime.journal import Alongside, Journal
+from agent.models.base import ModelError, Purpose
+from agent.models.metering import Account
+from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
+from agent.tools.base import Effects, toolbox
 from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.tree.retry import answerable, begin, refusal
-from gateway.commands.tree.siblings import FAN_RECORD, ONLY_BY_BUTTON, end_below, move_to, stilled
+from gateway.commands.tree.retry import again, answerable, begin, refusal
+from gateway.commands.tree.siblings import ONLY_BY_BUTTON, end_below, move_to, stilled
 from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.turns.answer import AgentAnswer
+from gateway.turns.requests import FanRequest, request, requested
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
 from storage.errors import EpochLost
-from storage.records.entries import Draft, Entry, Kind, record
-from storage.records.inbox_outbox import OutboxDraft
-from storage.records.ledger import LedgerLine
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import (
+    InboxKind,
+    OutboxDraft,
+)
+from storage.records.record_entries import Failed, FanArm, held_in, record_draft
 from storage.store import Transaction
 
-FAN = "fan"
+FAN = InboxKind.FAN
 """The command, and the kind of the inbox row that it becomes."""
 PICK = "pick"
 COUNTS = ("2", "3", "4", "5")
-TOOLS = frozenset({"think", "read_file", "list_files", "search_files"})
-"""What the arms may use: they work side by side, and all but one are left, so none may have
-effects."""
 HOW = (
     "Say how many answers, from 2 to 5, and, if you like, by which models, no more than answers: "
     "/fan 3, or /fan 2 worker parent."
@@ -58,7 +61,7 @@ async def _fan(desk: CommandContext, given: CommandCall) -> Work:
         said = answerable(tx, desk, asked)
         if said is None:
             return
-        begin(tx, asked, FAN, said.id, {"models": names})
+        begin(tx, asked, FAN, said.id, request(FanRequest, again(asked), models=tuple(names)))
         desk.say(tx, asked, f"Asking for {count} answers side by side…")
 
     return work
@@ -109,18 +112,18 @@ class Fan:
         row = turn.rows[-1]
         ends = await self.answer.store.run(partial(_ends, turn=turn))
         paths = await self.answer.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
-        arms = [
-            self._arm(turn, number, row.payload["models"], path)
-            for number, path in enumerate(paths, start=1)
-        ]
+        models = requested(FanRequest, row).models
+        arms = [self._arm(turn, number, models, path) for number, path in enumerate(paths, start=1)]
         outcomes = await together(self._answer(turn, arm) for arm in arms)
         await self.answer.store.run(partial(self._end, turn=turn, outcomes=outcomes))
 
-    def _arm(self, turn: Turn, number: int, models: list[str], path: tuple[Entry, ...]) -> _Arm:
+    def _arm(self, turn: Turn, number: int, models: Sequence[str], path: tuple[Entry, ...]) -> _Arm:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
         agent = self.answer.agent(journal, models[number - 1])
-        allowed = {name: tool for name, tool in agent.tools.items() if name in TOOLS}
+        # The arms work side by side, and all but one are left.
+        tools = agent.tools.values()
+        allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))
         name = models[number - 1] or agent.spec.model
         return _Arm(
             number,
@@ -132,8 +135,8 @@ class Fan:
     async def _answer(self, turn: Turn, arm: _Arm) -> _Outcome:
         """One arm to its end. One that failed before a crash stays failed."""
         last = arm.journal.path[-1]
-        if last.kind is Kind.RECORD and last.body["record"] == "failed":
-            return _Outcome(arm, None, last.body["error"])
+        if (failed := held_in(last, Failed)) is not None:
+            return _Outcome(arm, None, failed.error)
         try:
             match await self._loop(turn, arm).run():
                 case Answered(entry):
@@ -144,7 +147,7 @@ class Fan:
                     error = "stopped without an answer"
         except ModelError as failure:
             error = str(failure)
-        await arm.journal.append(Draft(Kind.RECORD, record("failed", error=error)))
+        await arm.journal.append(record_draft(Failed(error)))
         return _Outcome(arm, None, error)
 
     def _loop(self, turn: Turn, arm: _Arm) -> Loop:
@@ -154,9 +157,7 @@ class Fan:
             self.answer.model,
             arm.agent,
             arm.journal,
-            address=turn.address,
-            person=turn.person,
-            on_reply=_booking(turn, arm),
+            Account("parent", turn.journal.session, purpose),
             before_model=partial(self.answer.compacting.where_due, arm.journal, spec, purpose),
         )
 
@@ -192,32 +193,17 @@ def _ends(tx: Transaction, turn: Turn) -> list[int]:
     row, journal = turn.rows[-1], turn.journal
     session = journal.session
     assert row.entry is not None
-    begun = {
-        child.body["arm"]: child
-        for child in tx.tree.child_entries(session, row.entry)
-        if child.kind is Kind.RECORD
-        and child.body["record"] == FAN_RECORD
-        and child.body.get("row") == row.id
-    }
+    below = tx.tree.child_entries(session, row.entry)
+    arms = [(held_in(child, FanArm), child) for child in below]
+    begun = {arm.arm: child for arm, child in arms if arm is not None and arm.row == row.id}
     ends = []
-    for arm, model in enumerate(row.payload["models"], start=1):
+    for arm, model in enumerate(requested(FanRequest, row).models, start=1):
         first = begun.get(arm)
         if first is None:
-            draft = Draft(Kind.RECORD, record(FAN_RECORD, row=row.id, arm=arm, model=model))
+            draft = record_draft(FanArm(row.id, arm, model))
             first = tx.tree.append(session, draft, after=row.entry, epoch=journal.epoch, aside=True)
         ends.append(end_below(tx, session, first))
     return ends
-
-
-def _booking(turn: Turn, arm: _Arm) -> Callable[[Reply], Alongside]:
-    def on_reply(reply: Reply) -> Alongside:
-        model = reply.model or arm.agent.spec.model
-        line = LedgerLine(
-            "parent", model, reply.usage, turn.journal.session, turn.address, turn.person
-        )
-        return lambda tx, _: tx.ledger.add(line)
-
-    return on_reply
 
 
 def _closing(answered: list[_Outcome]) -> str:

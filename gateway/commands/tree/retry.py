@@ -1,8 +1,9 @@
 """/retry: another answer to the same message, beside the one that is there."""
 
-from dataclasses import asdict
+from dataclasses import replace
 
 from adapters.base import CommandSpec
+from adapters.events import Message
 from agent.text.markdown import bounded, escape
 from gateway.commands.context import (
     NOT_YOURS,
@@ -15,12 +16,16 @@ from gateway.commands.context import (
 )
 from gateway.commands.tree.siblings import move_to, stilled
 from gateway.turns.limits import no_room_below
+from gateway.turns.requests import RetryRequest, request
 from gateway.views.entries import PERSONS, last_of
 from storage.records.entries import Entry, Json
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
 from storage.store import Transaction
 
-RETRY = "retry"
+RETRY = InboxKind.RETRY
 """The command, and the kind of the inbox row that it becomes."""
 NOBODY_SAID = "Nobody has said anything here yet that could be answered again."
 MAY_NOT_TALK = "You may decide here, but not talk. Ask this bot's owner to let you in."
@@ -41,7 +46,7 @@ async def _retry(desk: CommandContext, given: CommandCall) -> Work:
         if said is None:
             return
         move_to(tx, asked, said.id, why=RETRY)
-        begin(tx, asked, RETRY, said.id, {"model": model})
+        begin(tx, asked, RETRY, said.id, request(RetryRequest, again(asked), model=model))
         if asked.message.handle or asked.pressed is not None:
             desk.say(tx, asked, "Asking again…")  # the platform waits for an answer to the command
 
@@ -60,10 +65,14 @@ def answerable(tx: Transaction, desk: CommandContext, asked: CommandCall) -> Ent
     return said[0]
 
 
-def begin(tx: Transaction, asked: CommandCall, kind: str, said: int, more: Json) -> None:
-    """Have a message (its entry) answered again in the session's lane, by a row of a kind."""
+def again(asked: CommandCall) -> Message:
+    """The command's message, for a row that has a message answered again."""
     typed = asked.message.message_id if asked.pressed is None else ""
-    payload = {**asdict(asked.message), "message_id": typed, "reply_to": "", **more}
+    return replace(asked.message, message_id=typed, reply_to="")
+
+
+def begin(tx: Transaction, asked: CommandCall, kind: InboxKind, said: int, payload: Json) -> None:
+    """Have a message (its entry) answered again in the session's lane, by a row of a kind."""
     arrival = Arrival(f"{kind}:{asked.row.id}", kind, asked.address, payload, asked.session)
     row = tx.inbox.receive(arrival)
     if row is not None:

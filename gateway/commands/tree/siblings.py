@@ -17,7 +17,11 @@ from gateway.turns.turn import Turn
 from gateway.views.entries import find_entry, last_of, words
 from gateway.views.outline import spoken
 from storage.records.entries import Entry, Json, Kind
-from storage.records.inbox_outbox import Arrival
+from storage.records.inbox_outbox import (
+    Arrival,
+    InboxKind,
+)
+from storage.records.record_entries import RecordKind, is_record
 from storage.store import Transaction
 from storage.tree.branches import children, inherited_strands
 from storage.tree.paths import is_on, newest_tip
@@ -25,7 +29,6 @@ from storage.tree.paths import is_on, newest_tip
 SIBLING = "sibling"
 READ = "read"
 REASK = "reask"
-FAN_RECORD = "fan"
 """The record that each answer of a /fan begins with."""
 ANSWERS = frozenset({"assistant"})
 NO_ANSWER = "_Nothing was answered on this branch._"
@@ -40,7 +43,7 @@ def answer_items(tx: Transaction, turn: Turn, entry: Entry) -> list[MenuItem]:
         subject = {"tree": turn.journal.session}
         return [MenuItem("Go there", f"goto #{entry.number}", subject=subject)]
     above = newest_exchange(chain((entry,), reversed(turn.journal.path)))
-    if turn.rows[-1].kind == "message":
+    if turn.rows[-1].kind is InboxKind.MESSAGE:
         # All below what was said now is new: nothing can stand beside it yet.
         above = (one for one in above if is_said(one) or one.kind is Kind.BRANCH_SUMMARY)
     items = arrows(tx, turn.journal.session, above)
@@ -84,8 +87,8 @@ def _alternatives(tx: Transaction, session: int, entry: Entry) -> list[Entry]:
 
 
 def _is_alternative(entry: Entry) -> bool:
-    if entry.kind is Kind.RECORD:
-        return bool(entry.body.get("record") == FAN_RECORD)
+    if is_record(entry, RecordKind.FAN):
+        return True
     return entry.kind in (Kind.MESSAGE, Kind.BRANCH_SUMMARY)
 
 
@@ -107,7 +110,9 @@ def _arrows(session: int, group: Sequence[Entry], here: Entry) -> list[MenuItem]
 def _branch_from_there(tx: Transaction, turn: Turn) -> MenuItem | None:
     """For an answer to a reply: the way to where the message it replies to stands. None where that
     is the newest exchange, which is where the conversation goes on anyway."""
-    replies = (row for row in turn.rows if row.kind == "message" and row.payload.get("reply_to"))
+    replies = (
+        row for row in turn.rows if row.kind is InboxKind.MESSAGE and row.payload.get("reply_to")
+    )
     row = next(replies, None)
     if row is None:
         return None
@@ -240,7 +245,7 @@ async def _reask(desk: CommandContext, given: CommandCall) -> Work:
         payload = tx.inbox.get(asked.subject["row"]).payload
         again = {**payload, "kind": "message", "reply_to": ""}
         key = f"{REASK}:{asked.row.id}"
-        tx.inbox.receive(Arrival(key, "message", asked.address, again, session))
+        tx.inbox.receive(Arrival(key, InboxKind.MESSAGE, asked.address, again, session))
         where = f"after #{tx.tree.entry(to).number}" if to is not None else "from the beginning"
         desk.say(tx, asked, f"Going on {where}.")
 

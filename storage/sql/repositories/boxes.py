@@ -10,6 +10,7 @@ from storage.errors import NotFound
 from storage.json_text import dumps
 from storage.records.inbox_outbox import (
     Arrival,
+    InboxKind,
     InboxRow,
     InboxState,
     OutboxDraft,
@@ -268,7 +269,15 @@ class SqlOutbox:
 def _inbox_row(row: Sequence[Any]) -> InboxRow:
     id_, key, kind, address, payload, session, entry, state, time = row
     return InboxRow(
-        id_, key, kind, address, json.loads(payload), session, entry, InboxState(state), time
+        id_,
+        key,
+        InboxKind(kind),
+        address,
+        json.loads(payload),
+        session,
+        entry,
+        InboxState(state),
+        time,
     )
 
 

@@ -35,29 +35,25 @@ from storage.records.entries import (
     Stretch,
 )
 from storage.sql.repositories import bulk, tree_queries
-from storage.sql.rows import ENTRY_COLUMNS, entries_of, insert_row
+from storage.sql.rows import (
+    ENTRY_COLUMNS,
+    SESSION_COLUMNS,
+    entries_of,
+    insert_row,
+    session_of,
+)
 from storage.sql.schema import entries, leaf_moves, sessions
 from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
 
-_SESSION_COLUMNS = (
-    sessions.c.id,
-    sessions.c.kind,
-    sessions.c.leaf,
-    sessions.c.epoch,
-    sessions.c.title,
-    sessions.c.parent_session,
-    sessions.c.parent_entry,
-    sessions.c.created,
-)
-_SESSION = select(*_SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
+_SESSION = select(*SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
 _LOCKED_SESSION = _SESSION.with_for_update()
 _CHILDREN = (
-    select(*_SESSION_COLUMNS)
+    select(*SESSION_COLUMNS)
     .where(sessions.c.parent_session == bindparam("session"))
     .order_by(sessions.c.id)
 )
 _ALL = (
-    select(*_SESSION_COLUMNS)
+    select(*SESSION_COLUMNS)
     .where(sessions.c.kind == bindparam("kind"))
     .order_by(sessions.c.id.desc())
 )
@@ -66,7 +62,7 @@ _CLAIM = (
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(epoch=sessions.c.epoch + 1)
-    .returning(*_SESSION_COLUMNS)
+    .returning(*SESSION_COLUMNS)
 )
 
 _parent = entries.alias("parent")
@@ -126,7 +122,7 @@ _RENAME = (
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(title=bindparam("called"))
-    .returning(*_SESSION_COLUMNS)
+    .returning(*SESSION_COLUMNS)
 )
 # A session goes on counting from where it was, or from the other session's entry it moves to.
 _MOVE_ACROSS = (
@@ -175,6 +171,8 @@ class SqlTree:
             "parent_session": draft.parent_session,
             "parent_entry": draft.parent_entry,
             "created": self._now,
+            "run_role": draft.run and draft.run.role.value,
+            "run_number": draft.run and draft.run.number,
         }
         return self.session(insert_row(self._connection, _CREATE, values))
 
@@ -182,7 +180,9 @@ class SqlTree:
         return self._session(_SESSION, session)
 
     def children(self, session: int) -> list[Session]:
-        return [_session(row) for row in self._connection.execute(_CHILDREN, {"session": session})]
+        return [
+            session_of(row) for row in self._connection.execute(_CHILDREN, {"session": session})
+        ]
 
     def claim(self, session: int) -> Session:
         return self._session(_CLAIM, session)
@@ -345,7 +345,7 @@ class SqlTree:
     def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:
         sizes = bulk.sizes(self._connection)
         rows = self._connection.execute(_ALL, {"kind": kind.value})
-        return [(found, sizes.get(found.id, 0)) for found in map(_session, rows)]
+        return [(found, sizes.get(found.id, 0)) for found in map(session_of, rows)]
 
     def entries(self, session: int) -> list[Entry]:
         return bulk.all_entries(self._connection, session)
@@ -378,20 +378,13 @@ class SqlTree:
         row = result.one_or_none()
         if row is None:
             raise NotFound(f"there is no session {session}")
-        return _session(row)
+        return session_of(row)
 
     def _number(self, entry: int) -> int:
         number: int | None = self._connection.execute(_NUMBER, {"entry": entry}).scalar()
         if number is None:
             raise NotFound(f"there is no entry {entry}")
         return number
-
-
-def _session(row: Sequence[Any]) -> Session:
-    id_, kind, leaf, epoch, title, parent_session, parent_entry, created = row
-    return Session(
-        id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created
-    )
 
 
 def _first_kept(draft: Draft) -> int | None:

@@ -24,7 +24,17 @@ from agent.models.base import ModelSpec, Reply, Request
 from agent.models.registry import Models
 from agent.tools.base import Done, Waiting
 from storage.records.delegations import Delegation
-from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, Usage, message
+from storage.records.entries import (
+    Draft,
+    Json,
+    Kind,
+    Run,
+    RunRole,
+    SessionDraft,
+    SessionKind,
+    Usage,
+    message,
+)
 from storage.records.ledger import LedgerLine
 from storage.records.questions import Choice, Question, QuestionDraft, QuestionState
 from storage.sql.store import SqlStore
@@ -114,7 +124,8 @@ class Scene:
         """A worker's session below a delegation."""
 
         def work(tx: Transaction) -> int:
-            draft = SessionDraft(SessionKind.SUBAGENT, "worker 1", row.journal)
+            run = Run(RunRole.WORKER, 1)
+            draft = SessionDraft(SessionKind.SUBAGENT, parent_session=row.journal, run=run)
             session, leaf = tx.tree.create(draft).id, None
             for body in bodies:
                 given = dict(body)

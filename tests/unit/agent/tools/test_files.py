@@ -55,7 +55,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_the_toolset_has_four_tools_that_may_be_run_twice(bench: Bench) -> None:
     assert list(bench.tools) == ["read_file", "write_file", "list_files", "search_files"]
-    assert all(tool.repeatable for tool in bench.tools.values())
+    assert all(tool.traits.repeatable for tool in bench.tools.values())
     assert json.dumps(schemas(bench.tools))
 
 

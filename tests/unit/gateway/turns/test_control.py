@@ -14,7 +14,7 @@ from gateway.questions.service import Questions
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.turn import Turn
-from storage.records.inbox_outbox import InboxRow, InboxState
+from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.sql.store import SqlStore
 
 SESSION = 1
@@ -40,7 +40,9 @@ class Interrupts:
 def talk(number: int, *, person: str = "1") -> InboxRow:
     payload = {"private": False, "user": {"platform": "telegram", "id": person}}
     key, address = f"k{number}", "telegram:9"
-    return InboxRow(number, key, "message", address, payload, SESSION, None, InboxState.OPEN, 0.0)
+    return InboxRow(
+        number, key, InboxKind.MESSAGE, address, payload, SESSION, None, InboxState.OPEN, 0.0
+    )
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from gateway.turns.messages import WORDLESS, message_draft
 from gateway.views.entries import words
 from storage.interchange.pi_entry import Fields, decode, encode
 from storage.records.entries import Entry, Json, Kind, message
-from storage.records.inbox_outbox import InboxRow, InboxState
+from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.records.speakers import guarded, several_speak
 
 ADA = User("telegram", "1001", "Ada")
@@ -38,7 +38,7 @@ def payload(said: Message) -> Json:
 def body_of(text: str, user: User = ADA, *, private: bool = False, **more: Any) -> Json:
     said = Message("k", Conversation("telegram", "-5"), user, text, "1", private)
     told = payload(replace(said, **more))
-    row = InboxRow(1, "k", "message", "telegram:-5", told, 1, None, InboxState.OPEN, 0.0)
+    row = InboxRow(1, "k", InboxKind.MESSAGE, "telegram:-5", told, 1, None, InboxState.OPEN, 0.0)
     return message_draft(row).body
 
 
