@@ -319,7 +319,7 @@ async def test_cancelling_a_call_closes_its_connection(server: ModelServer) -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await server.hung_up.wait()
 
 

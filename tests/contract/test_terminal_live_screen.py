@@ -50,7 +50,7 @@ class Chat:
 
     async def got(self, count: int = 1) -> Update:
         """The newest update, once there are so many."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.updates) < count:
                 await asyncio.sleep(0.01)
         return self.updates[-1]
@@ -248,7 +248,7 @@ async def test_ctrl_d_ends_the_chat_and_answers_that_come_later_are_printed() ->
         task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
         await shown.shows("you>")
         shown.type("bye\r\x04")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await task
         assert not shown.reads_keys
         await chat.post("Good bye.")
@@ -260,7 +260,7 @@ async def test_the_terminal_is_taken_again_when_the_program_is_in_front_again() 
     async with chatting() as chat:
         chat.terminal.as_a_shell_wants_it()
         os.kill(os.getpid(), signal.SIGCONT)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not chat.terminal.reads_keys:
                 await asyncio.sleep(0.01)
 
@@ -307,7 +307,7 @@ async def test_the_arrows_bring_back_what_was_said_in_the_last_process_too() -> 
             shown.type("\x1b[A")
             await shows_last(shown, f"you> {said}")
         shown.type("\x03\x04")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await task
 
 
@@ -323,7 +323,7 @@ async def test_ctrl_c_clears_the_line_first_and_leaves_on_an_empty_one() -> None
             await chat.terminal.hides("a secret")
             assert not left.is_set()
             chat.terminal.type("\x03")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await left.wait()
         assert chat.updates == []
     finally:
@@ -337,7 +337,7 @@ async def test_there_are_several_ways_to_leave(keys: str) -> None:
         task = asyncio.create_task(chat.adapter.run(chat.receive, {}))
         await shown.shows("you>")
         shown.type(keys)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await task
         assert not shown.reads_keys
         assert chat.updates == []
@@ -361,7 +361,7 @@ async def test_whoever_leaves_while_an_answer_is_made_is_told_what_is_waited_for
         await chat.adapter.deliver(Typing(CONVERSATION))
         await shown.shows("bough> ·")
         shown.type("quit\r")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await task
         assert "Ctrl-C ends now" in (await shown.shows("next start)")).replace("\n", " ")
 
@@ -384,7 +384,7 @@ async def test_log_lines_stand_above_what_is_being_typed() -> None:
             assert "the house[2J burns\n" in text
             await shows_last(shown, "you> half a li")
             shown.type("ne\r\x04")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await task
             log.warning("afterwards")
             await shown.shows("afterwards")
@@ -425,7 +425,7 @@ async def test_on_a_narrow_terminal_buttons_and_drawings_stay_readable() -> None
 
 
 async def shows_last(shown: Terminal, line: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not shown.display.text.endswith(line):
             await asyncio.sleep(0.01)
 
@@ -443,7 +443,7 @@ async def test_a_terminal_that_is_closed_ends_the_chat() -> None:
 
     task = asyncio.create_task(adapter.run(receive, {}))
     os.write(ours, b"last words\r")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await task
     assert len(updates) == 1
     (body,) = adapter.render("Nobody sees this.")

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SECONDS = 60.0
+SECONDS = 120.0
 """Until something that is waited for is a failure."""
 
 

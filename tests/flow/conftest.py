@@ -15,7 +15,7 @@ from gateway.service import App
 from storage.sql.store import SqlStore
 from storage.store import Store
 
-PATIENCE = 20.0
+PATIENCE = 90.0
 """Seconds until a test that waits for something is a failure."""
 
 

@@ -31,7 +31,7 @@ FORUM = -1_000_000_000_001
 TOKEN = "1000:a-secret-token"
 KEY = "sk-a-secret-key-of-the-models"
 TIERS = ("parent", "worker", "overseer")
-PATIENCE = 20.0
+PATIENCE = 90.0
 """Seconds until a test that waits for something is a failure."""
 
 

@@ -201,7 +201,7 @@ async def test_commands_interrupt_every_child_at_once(store: Store, command: str
         await called(g, "worker", 3)
         session = await store.read(lambda tx: tx.directory.conversation("telegram:1"))
         assert session is not None
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await g.chat.say(command)
         await g.settled()
         assert model.running["worker"] == 0

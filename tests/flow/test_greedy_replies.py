@@ -137,7 +137,7 @@ async def test_stop_reaches_the_children_that_queue(store: Store) -> None:
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
         await called(g, "worker", 3)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await g.chat.say("/stop")
         await g.settled()
         assert len(model.of("worker")) == 3

@@ -236,7 +236,7 @@ async def test_talk_during_a_call_hangs_up_on_the_model(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, ECHO) as g:
         g.models.faults.append(Hang())
         g.say("first")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await g.models.arrived.wait()
             g.say("second")
             await g.models.hung_up.wait()

@@ -215,7 +215,7 @@ class DiscordServer:
         """What the published API description does not allow, in requests or in replies."""
         return self.rest.violations
 
-    async def wait_for(self, predicate: Callable[[], Any], timeout: float = 10.0) -> Any:
+    async def wait_for(self, predicate: Callable[[], Any], timeout: float = 60.0) -> Any:
         """Return what `predicate` gives once that is true. TimeoutError after `timeout` seconds.
 
         It polls, because what is waited for is as often on the bot's side as on this one.

@@ -39,7 +39,7 @@ class Bot:
         self.running = asyncio.create_task(self.adapter.run(self.receive, cursors or {}))
 
     async def ready(self) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.adapter.wait_ready()
 
     async def stop(self) -> None:

@@ -196,7 +196,7 @@ class TelegramServer:
             last = [(call.method, call.params, call.result) for call in self.sent[-8:]]
             raise TimeoutError(f"it did not happen in {timeout} s; last requests: {last}") from None
 
-    async def wait_for_message(self, chat: int, text: str = "", timeout: float = 5.0) -> Json:
+    async def wait_for_message(self, chat: int, text: str = "", timeout: float = 60.0) -> Json:
         """The newest of the bot's messages in a chat that has this in its text or caption."""
         found = await self.wait_for(
             lambda: [one for one in self.messages(chat) if text in words(one)], timeout

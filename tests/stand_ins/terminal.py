@@ -123,14 +123,14 @@ class Terminal:
 
     async def shows(self, text: str) -> str:
         """All that is shown, once this is among it."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while text not in self.display.text:
                 await asyncio.sleep(0.01)
         return self.display.text
 
     async def hides(self, text: str) -> str:
         """All that is shown, once this is not among it."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while text in self.display.text:
                 await asyncio.sleep(0.01)
         return self.display.text

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.stand_ins.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds."""
 
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = 90.0
 """Seconds until a process that is waited for is a failure."""
 
 

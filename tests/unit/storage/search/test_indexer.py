@@ -63,7 +63,7 @@ async def say(store: Store, *lines: str) -> int:
 
 async def finds(store: Store, words: str, session: int, count: int) -> list[Entry]:
     """So many hits, once there are as many."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             hits = await store.read(lambda tx: tx.search.find(words, [session], limit=count))
             if len(hits) == count:
