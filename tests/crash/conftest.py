@@ -1,19 +1,14 @@
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from tests.crash.scene import BEN, Scene, scene
 
-HERE = Path(__file__).parent
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """The tests of a module share a gateway, so one worker runs them all."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -254,7 +254,7 @@ async def test_in_a_terminal_labels_stand_whole_under_its_own_numbers(store: Sto
         running.cancel()
         await asyncio.wait([running])
     shown = output.getvalue()
-    assert f"[1] go: {BERN}\n" in shown
-    assert f"[2] go: {MINSK}\n" in shown
-    assert "[3] go: Pay\n" in shown
-    assert "[4] go: Раy (with CYRILLIC CAPITAL LETTER ER, CYRILLIC SMALL LETTER A)\n" in shown
+    assert f"[#1] go: {BERN}\n" in shown
+    assert f"[#2] go: {MINSK}\n" in shown
+    assert "[#3] go: Pay\n" in shown
+    assert "[#4] go: Раy (with CYRILLIC CAPITAL LETTER ER, CYRILLIC SMALL LETTER A)\n" in shown
