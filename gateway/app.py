@@ -138,16 +138,9 @@ def _assemble(
     desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
     compacting = Compacting(model, config.session)
     results = Results(store, subagents)
+    parent = partial(factory.parent, subagents)
     answer = AgentAnswer(
-        store,
-        model,
-        partial(factory.parent, subagents),
-        results,
-        questions,
-        compacting,
-        composer,
-        policy,
-        answer_items,
+        store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
     runner = TurnRunner(
         store,
@@ -161,10 +154,8 @@ def _assemble(
     )
     router = Router(desk, access, Edits(desk).edited, failures, notices)
     delivery = Delivery(store, connections)
-    owners = config.access.owners
-    platforms = Platforms(
-        by_platform, connections, store, router, composer, owners, delivery.notify, loading
-    )
+    told, woken = config.access.owners, delivery.notify
+    platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
     return App(config, store, platforms, scheduler, runner, router, questions, delivery, loading)
 
 

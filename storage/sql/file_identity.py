@@ -98,12 +98,11 @@ def refuse_new_beside_rescued(database: Path) -> None:
     whatever starts the gateway again must not let it go on with nothing."""
     file = Path(os.path.realpath(database))
     try:
-        if file.stat().st_size:
-            return
-    except FileNotFoundError:
-        pass
+        begun = file.exists() and file.stat().st_size
     except OSError:
         return  # opening it will say why
+    if begun:
+        return
     copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
     if copies:
         raise StoreUnavailable(

@@ -7,7 +7,7 @@ from tests.crash.scene import BEN, Scene, scene
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """The tests of a module share a gateway, so one worker runs them all."""
+    """The tests of a module share a gateway: they belong together, in one worker at best."""
     item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
