@@ -5,10 +5,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from storage.json_text import dumps
 from storage.records.entries import Entry, ImportedEntry, Kind
 from storage.sql.dialect import insert_all, next_entry_ids
-from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, original_ids, sessions
 from storage.tree.bulk import grown
 from storage.tree.paths import sort_of
@@ -20,7 +19,7 @@ _SET_LEAF = (
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
 )
 _ENTRIES = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.session == bindparam("session"))
     .order_by(entries.c.number)
 )
@@ -58,7 +57,7 @@ def plant(
 def all_entries(connection: Connection, session: int) -> list[Entry]:
     found: list[Entry] = []
     for rows in connection.execute(_ENTRIES, {"session": session}).partitions(256):
-        found += entries_of(rows)
+        found += ENTRIES.all(rows)
     return found
 
 
@@ -81,20 +80,10 @@ def originals(connection: Connection, session: int) -> dict[int, str]:
 
 def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
     kept = entry.body.get("first_kept") if entry.kind is Kind.COMPACTION else None
-    return {
-        "id": entry.id,
-        "session": entry.session,
-        "parent": entry.parent,
-        "number": entry.number,
-        "depth": entry.depth,
+    return ENTRIES.row(entry) | {
         "strand": strand if strand != entry.id else None,
-        "kind": entry.kind.value,
         "sort": sort_of(entry.kind, entry.body),
-        "body": dumps(entry.body),
         "first_kept": kept,
-        "author": entry.author,
-        "tokens": entry.tokens,
-        "time": entry.time,
     }
 
 

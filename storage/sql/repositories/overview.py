@@ -1,14 +1,15 @@
 """Sessions as lists of them show them, in SQL."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, func, or_, select
 
 from storage.errors import NotFound
-from storage.records.entries import Entry, Overview, SessionKind, Stretch
+from storage.records.entries import Overview, SessionKind, Stretch
 from storage.sql.repositories.tree_queries import route
-from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, session_members, sessions
 from storage.tree.paths import TALK
 
@@ -53,7 +54,7 @@ _SESSION = select(sessions.c.title, sessions.c.kind, sessions.c.parent_entry, _a
 _of_session = entries.c.session == bindparam("session")
 _COUNT = select(func.count()).where(_of_session, entries.c.sort.in_(TALK))
 _FIRST = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(_of_session, entries.c.sort == "user")
     .order_by(entries.c.number)
     .limit(1)
@@ -65,7 +66,7 @@ _of_strand = or_(
 )
 _COUNT_ALONG = select(func.count()).where(_of_strand, entries.c.sort.in_(TALK))
 _FIRST_ALONG = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(_of_strand, entries.c.sort == "user")
     .order_by(entries.c.number)
     .limit(1)
@@ -96,14 +97,10 @@ def overview(connection: Connection, session: int) -> Overview:
         (_COUNT, _FIRST, {"session": session}),
     ]
     messages = sum(connection.execute(count, values).scalar_one() for count, _, values in steps)
-    firsts = (_entry(connection.execute(first, values).fetchall()) for _, first, values in steps)
-    first = next((entry for entry in firsts if entry is not None), None)
+    firsts = (ENTRIES.all(connection.execute(first, values)) for _, first, values in steps)
+    first = next(chain.from_iterable(firsts), None)
     return Overview(session, title, messages, active, first)
 
 
 def _values(part: Stretch) -> dict[str, int]:
     return {"strand": part.strand, "last": part.last_number}
-
-
-def _entry(rows: Sequence[Sequence[Any]]) -> Entry | None:
-    return entries_of(rows)[0] if rows else None
