@@ -8,7 +8,7 @@ from agent.runtime.context import context
 from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
 from storage.interchange.api import with_ancestors
-from storage.interchange.pi_entry import format_time, type_of
+from storage.interchange.pi.entry import format_time, type_of
 from storage.json_text import clean
 from storage.records.entries import Entry, Json, Kind, SessionKind
 from storage.store import Transaction

@@ -15,8 +15,8 @@ from gateway.config import all_secrets
 from gateway.views.sessions import name_of, quoted_name, size_of
 from storage.errors import InterchangeError
 from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi_read import Imported
-from storage.interchange.pi_write import write_session
+from storage.interchange.pi.read import Imported
+from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.records.inbox_outbox import StoredFile
 from storage.store import Transaction

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from storage.errors import InterchangeError
 from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi_write import write_session
+from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.records.entries import Json
 from storage.store import Transaction
