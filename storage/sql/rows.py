@@ -6,7 +6,7 @@ from dataclasses import asdict
 from enum import Enum
 from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from sqlalchemy import Column, Connection, Insert, Table, TextClause, bindparam, text
 
@@ -15,10 +15,25 @@ from storage.records.entries import Entry, Run, Session, Usage
 from storage.sql.schema import entries, sessions
 
 Rows = Sequence[Sequence[Any]]
-_Record = TypeVar("_Record")
-_Columns = Iterator[Sequence[Any]]
+Columns = Iterator[Sequence[Any]]
 """What is left of the columns of some rows, each with its value in every row."""
-_Codec = tuple[Callable[[_Columns], Iterable[Any]], Callable[[Any], Any]]
+
+
+class Part(Protocol):
+    """A field of a record: the columns it stands in, and the way from them and to them."""
+
+    @property
+    def columns(self) -> tuple[Column[Any], ...]: ...
+
+    def read(self, columns: Columns) -> Iterable[Any]:
+        """The field of each row, from as many of the columns as it stands in."""
+        ...
+
+    def write(self, value: Any, values: dict[str, Any]) -> None: ...
+
+
+_Record = TypeVar("_Record")
+_Codec = tuple[Callable[[Columns], Iterable[Any]], Callable[[Any], Any]]
 
 
 class Shape(Generic[_Record]):
@@ -37,12 +52,12 @@ class Shape(Generic[_Record]):
         table: Table,
         *,
         only: Collection[str] = (),
-        **parts: "str | Shape[Any]",
+        **parts: str | Part,
     ) -> None:
         hints = get_type_hints(record)
         self._record = record
-        self._parts = {
-            name: part if isinstance(part, Shape) else _Part(table.c[part], hints[name])
+        self._parts: dict[str, Part] = {
+            name: _Field(table.c[part], hints[name]) if isinstance(part, str) else part
             for name in only or hints
             for part in (parts.get(name, name),)
         }
@@ -84,7 +99,7 @@ class Shape(Generic[_Record]):
         given = {name: getattr(draft, name) for name in self._parts if hasattr(draft, name)}
         return self._record(**given | more)
 
-    def read(self, columns: _Columns) -> Iterable[_Record | None]:
+    def read(self, columns: Columns) -> Iterable[_Record | None]:
         for row in zip(*islice(columns, len(self.columns)), strict=True):
             yield None if row.count(None) == len(row) else self.one(row)
 
@@ -94,7 +109,7 @@ class Shape(Generic[_Record]):
             values |= self.row(record)
 
 
-class _Part:
+class _Field:
     """A field that is one column."""
 
     def __init__(self, column: Column[Any], hint: Any) -> None:
@@ -121,7 +136,7 @@ def _codec(hint: Any) -> _Codec:
     return next, lambda value: value
 
 
-def _decoded(columns: _Columns) -> Iterable[Any]:
+def _decoded(columns: Columns) -> Iterable[Any]:
     decoded: list[Any] = loads(f"[{','.join(next(columns))}]")
     return decoded
 
