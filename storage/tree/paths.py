@@ -19,6 +19,12 @@ def sort_of(kind: Kind, body: Json) -> str:
     return "calls" if body.get("tool_calls") and silent else str(body.get("role"))
 
 
+def first_kept(kind: Kind, body: Json) -> int | None:
+    """Where reading a context stops: the entry that a compaction keeps first, if it names one."""
+    kept = body.get("first_kept") if kind is Kind.COMPACTION else None
+    return kept if isinstance(kept, int) else None
+
+
 def fork_point(session: Session) -> int | None:
     """The entry of another session that a fork begins with."""
     return session.parent_entry if session.kind is SessionKind.CHAT else None

@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from storage.records.entries import Entry, ImportedEntry, Kind
+from storage.records.entries import Entry, ImportedEntry
 from storage.sql.dialect import insert_all, next_entry_ids
 from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, original_ids, sessions
 from storage.tree.bulk import grown
-from storage.tree.paths import sort_of
+from storage.tree.paths import first_kept, sort_of
 
 _LAST_NUMBER = select(sessions.c.last_number).where(sessions.c.id == bindparam("session"))
 _SET_LEAF = (
@@ -79,11 +79,10 @@ def originals(connection: Connection, session: int) -> dict[int, str]:
 
 
 def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
-    kept = entry.body.get("first_kept") if entry.kind is Kind.COMPACTION else None
     return ENTRIES.row(entry) | {
         "strand": strand if strand != entry.id else None,
         "sort": sort_of(entry.kind, entry.body),
-        "first_kept": kept,
+        "first_kept": first_kept(entry.kind, entry.body),
     }
 
 

@@ -52,24 +52,21 @@ _SESSION = select(sessions.c.title, sessions.c.kind, sessions.c.parent_entry, _a
     sessions.c.id == bindparam("session")
 )
 _of_session = entries.c.session == bindparam("session")
-_COUNT = select(func.count()).where(_of_session, entries.c.sort.in_(TALK))
-_FIRST = (
-    select(*ENTRIES.columns)
-    .where(_of_session, entries.c.sort == "user")
-    .order_by(entries.c.number)
-    .limit(1)
-)
 # A strand's first entry does not name it, so it is looked up apart.
 _of_strand = or_(
     entries.c.id == bindparam("strand"),
     (entries.c.strand == bindparam("strand")) & (entries.c.number <= bindparam("last")),
 )
-_COUNT_ALONG = select(func.count()).where(_of_strand, entries.c.sort.in_(TALK))
-_FIRST_ALONG = (
+_COUNT, _COUNT_ALONG = (
+    select(func.count()).where(which, entries.c.sort.in_(TALK))
+    for which in (_of_session, _of_strand)
+)
+_FIRST, _FIRST_ALONG = (
     select(*ENTRIES.columns)
-    .where(_of_strand, entries.c.sort == "user")
+    .where(which, entries.c.sort == "user")
     .order_by(entries.c.number)
     .limit(1)
+    for which in (_of_session, _of_strand)
 )
 
 

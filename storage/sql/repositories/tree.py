@@ -25,7 +25,6 @@ from storage.records.entries import (
     Draft,
     Entry,
     ImportedEntry,
-    Kind,
     Label,
     LeafMove,
     Session,
@@ -42,7 +41,7 @@ from storage.sql.rows import (
     insert_row,
 )
 from storage.sql.schema import entries, leaf_moves, sessions
-from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
+from storage.tree.paths import effective_labels, first_kept, fork_point, is_on, sort_of
 
 _SESSION = select(*SESSIONS.columns).where(sessions.c.id == bindparam("session"))
 _LOCKED_SESSION = _SESSION.with_for_update()
@@ -190,7 +189,7 @@ class SqlTree:
             "kind": draft.kind.value,
             "sort": sort_of(draft.kind, draft.body),
             "body": dumps(draft.body),
-            "first_kept": _first_kept(draft),
+            "first_kept": first_kept(draft.kind, draft.body),
             "author": draft.author,
             "tokens": draft.tokens,
             "time": time,
@@ -356,8 +355,3 @@ class SqlTree:
         if number is None:
             raise NotFound(f"there is no entry {entry}")
         return number
-
-
-def _first_kept(draft: Draft) -> int | None:
-    kept = draft.body.get("first_kept") if draft.kind is Kind.COMPACTION else None
-    return kept if isinstance(kept, int) else None
