@@ -101,14 +101,31 @@ def refuse_new_beside_rescued(database: Path) -> None:
         begun = file.exists() and file.stat().st_size
     except OSError:
         return  # opening it will say why
-    if begun:
-        return
-    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
-    if copies:
+    if not begun and (copy := _rescued(file)) is not None:
         raise StoreUnavailable(
-            f"{database} is gone, and {copies[-1]} was saved of it: put that in its place, or move "
+            f"{database} is gone, and {copy} was saved of it: put that in its place, or move "
             "it elsewhere to begin with an empty database"
         )
+
+
+def used_beside_rescued(database: Path) -> str:
+    """What people should know where a database is used though another was saved beside it; else
+    ""."""
+    copy = _rescued(Path(os.path.realpath(database)))
+    if copy is None:
+        return ""
+    return (
+        f"{database.absolute()} is used, and {copy} lies beside it, saved when that file was taken "
+        f"away or replaced. To go on with the saved one, stop the bot, put it in the place of "
+        f"{database.absolute()}, where there must be no -wal and -shm beside it, and start again. "
+        "Else move it elsewhere, and you are not told again"
+    )
+
+
+def _rescued(file: Path) -> Path | None:
+    """The newest copy that was saved of a file, where it lies beside it."""
+    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
+    return copies[-1] if copies else None
 
 
 def _copy(source: sqlite3.Connection, file: Path) -> None:

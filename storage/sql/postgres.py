@@ -80,6 +80,9 @@ class Postgres:
         where = f"{host}:{url.port}" if url.port else str(host)
         self.description = f"PostgreSQL database {url.database or url.username or ''} at {where}"
 
+    def warning(self) -> str:
+        return ""
+
     def committer(self) -> "Commits":
         engine = self._engine("REPEATABLE READ", pool_size=1)
         with engine.connect():

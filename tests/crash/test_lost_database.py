@@ -51,6 +51,12 @@ async def test_a_database_that_is_taken_away_ends_it_and_is_saved(
         assert "while it was in use" in last and str(copy) in last
         assert running.telegram.texts()[-1].startswith("🛑 The bot stops: ")
         assert str(copy) in running.telegram.texts()[-1]
+        if away is replace:
+            await running.gateway.start()
+            said = f"{database} is used, and {copy} lies beside it"
+            await running.telegram.hears(said)
+            assert any(said in line for line in running.gateway.log)
+            await running.gateway.kill()
         for left in ("bough.db-wal", "bough.db-shm"):
             (tmp_path / left).unlink(missing_ok=True)
         running.telegram.say(ANN, ANN, "word 2")
