@@ -25,10 +25,8 @@ from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
-from gateway.commands.registry import command_specs
-from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
-from gateway.commands.tree.compact import COMPACT, compact_job
-from gateway.commands.tree.fan import FAN, Fan
+from gateway.commands.jobs import JobContext
+from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
@@ -137,27 +135,17 @@ def _assemble(
         Compacting(model, config.session),
     )
     subagents.wake = turns.lanes.wake
-    desk = CommandContext(
+    context = CommandContext(
         store, config, models, turns, questions, composer, menus, serving, subagents.active
     )
-    _give_work(turns, desk, model)
-    router = Router(desk, access, Edits(desk).edited, Failures(store, composer))
+    work = JobContext(store, models, model, turns.agent, turns.compacting, composer, menus)
+    turns.jobs |= jobs(work)
+    turns.answer_items = answer_items
+    router = Router(context, access, Edits(context).edited, Failures(store, composer))
     delivery = Delivery(store, serving)
     owners = config.access.owners
     platforms = Platforms(by_platform, serving, store, router, composer, owners, delivery.notify)
     return App(config, store, by_platform, platforms, turns, router, questions, delivery)
-
-
-def _give_work(turns: Turns, desk: CommandContext, model: Model) -> None:
-    """What commands leave to the session's lane, and the buttons of answers."""
-    leaving = Leaving(desk, model)
-    turns.jobs |= {
-        COMPACT: partial(compact_job, desk, turns.compacting),
-        SUMMARY: leaving.summarise,
-        LEAVE: leaving.leave,
-        FAN: Fan(turns).run,
-    }
-    turns.answer_items = answer_items
 
 
 def life_of_children(config: Config) -> Life:

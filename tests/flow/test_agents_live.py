@@ -131,7 +131,7 @@ async def test_after_so_long_it_is_left_as_it_is(
         shown = await begun(g)
         await until(g, shown, "not kept up to date")
         await over(g)
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
 
 
 async def test_progress_is_silent_while_it_is_kept_up_to_date(
