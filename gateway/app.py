@@ -25,10 +25,8 @@ from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
-from gateway.commands.registry import command_specs
-from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
-from gateway.commands.tree.compact import COMPACT, compact_job
-from gateway.commands.tree.fan import FAN, Fan
+from gateway.commands.jobs import JobContext
+from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
@@ -49,7 +47,7 @@ from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
-from gateway.turns.turn import Job, Turn
+from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
 from storage.store import Store
 
@@ -129,11 +127,12 @@ def _assemble(
     subagents = _subagents(config, store, models, model, judge_model, questions, factory)
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
-    desk = CommandContext(store, config, models, control, questions, menus, connections, panel)
+    context = CommandContext(store, config, models, control, questions, menus, connections, panel)
     compacting = Compacting(model, config.session)
     answer = AgentAnswer(
         store, model, partial(factory.parent, subagents), compacting, menus, policy, answer_items
     )
+    work = JobContext(store, models, model, answer.agent, compacting, menus)
     runner = TurnRunner(
         store,
         failures,
@@ -141,10 +140,10 @@ def _assemble(
         Results(store, subagents),
         SignsOfLife(store, notices, composer, panel),
         answer.run,
-        _jobs(desk, model, compacting, answer),
+        jobs(work),
         running,
     )
-    router = Router(desk, access, Edits(desk).edited, failures, notices)
+    router = Router(context, access, Edits(context).edited, failures, notices)
     delivery = Delivery(store, connections)
     owners = config.access.owners
     platforms = Platforms(
@@ -173,19 +172,6 @@ def _subagents(
         life_of_children(config),
         config.delegation.max_calls_per_reply,
     )
-
-
-def _jobs(
-    desk: CommandContext, model: Model, compacting: Compacting, answer: AgentAnswer
-) -> Mapping[str, Job]:
-    """What commands leave to the session's lane, by the kind of the inbox row."""
-    leaving = Leaving(desk, model)
-    return {
-        COMPACT: partial(compact_job, desk, compacting),
-        SUMMARY: leaving.summarise,
-        LEAVE: leaving.leave,
-        FAN: Fan(answer).run,
-    }
 
 
 def life_of_children(config: Config) -> Life:

@@ -15,10 +15,12 @@ from pydantic import TypeAdapter
 
 from adapters.base import Acknowledge, AdapterError
 from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
+from gateway.access.denials import STRANGER
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
-from gateway.commands.context import NOT_YOURS, CarryOut, CommandCall, CommandContext, Pressed, Work
-from gateway.commands.registry import COMMANDS, parse_command, perform
+from gateway.commands.actions import pressed
+from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
+from gateway.commands.registry import busy, parse_command, perform
 from gateway.inbound.edits import first_sent
 from gateway.inbound.refusals import Refusals
 from gateway.outbound.buttons import place_of
@@ -41,15 +43,11 @@ _PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
 ONE_BY_ONE: Json = {"queue": "strangers"}
 """How strangers are answered, so that nobody known waits behind them."""
-STRANGER = (
-    "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
-    "(`allow` under `[access]` in bough.toml)."
-)
 
 
 @dataclass
 class Router:
-    desk: CommandContext
+    context: CommandContext
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
@@ -63,9 +61,9 @@ class Router:
     _refusals: Refusals = field(init=False)
 
     def __post_init__(self) -> None:
-        desk = self.desk
+        context = self.context
         self._refusals = Refusals(
-            desk.store, desk.menus, desk.questions, self.access, self.strangers, self._busy
+            context.store, context.menus, context.questions, self.access, self.strangers, self._busy
         )
 
     async def receive(self, update: Update) -> None:
@@ -126,21 +124,21 @@ class Router:
                 details = {"address": arrival.address, "key": odd.key, "why": odd.why}
                 tx.directory.audit("unreadable", "", details)
 
-        await self.desk.store.run(work)
+        await self.context.store.run(work)
 
     async def sweep(self) -> None:
         """Take up whatever is unfinished: after a start, and now and then. A command waits until
         its platform has started: it may need a file from there."""
-        for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
+        for row in await self.context.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 # It came before this process did, or failed here: no commit tells of it.
-                self.desk.turns.scheduler.wake(row.session)
+                self.context.turns.scheduler.wake(row.session)
             else:
                 await self._take_up(row)
 
     async def _take_up(self, row: InboxRow) -> None:
         try:
-            if Conversation.parse(row.address).platform in self.desk.adapters:
+            if Conversation.parse(row.address).platform in self.context.adapters:
                 await self._again(row)
         except StoreUnavailable:
             raise
@@ -159,9 +157,9 @@ class Router:
             await self._command(_MESSAGE.validate_python(row.payload), row)
 
     async def _press_again(self, press: Press, row: InboxRow) -> None:
-        button = await self.desk.store.read(lambda tx: tx.menus.get(press.token))
+        button = await self.context.store.read(lambda tx: tx.menus.get(press.token))
         if button is None:
-            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
+            await self.context.store.run(lambda tx: tx.inbox.finish([row.id]))
         else:
             await self._menu(press, row, button)
 
@@ -183,7 +181,7 @@ class Router:
                 tx.directory.audit("over the limit", "", {"what": what, **details})
 
         if rows:
-            await self.desk.store.run(work)
+            await self.context.store.run(work)
 
     async def _press(self, press: Press) -> None:
         told = await self._refusals.refuse(press)
@@ -198,40 +196,35 @@ class Router:
                 return None
             menu = tx.menus.get(press.token)
             if menu is not None:
-                refused = self.desk.menus.press(tx, menu, press, busy=self._busy(tx, menu, press))
+                refused = self.context.menus.press(
+                    tx, menu, press, busy=self._busy(tx, menu, press)
+                )
                 if refused is None:
                     return _Pressed(row, menu=menu)
                 tx.inbox.finish([row.id])
                 return _Pressed(row, refused)
             tx.inbox.finish([row.id])
-            told = self.desk.questions.press(tx, press)
+            told = self.context.questions.press(tx, press)
             button = tx.questions.button(press.token)
             if button is None:
                 return _Pressed(row, told)
             return _Pressed(row, told, tx.questions.get(button.question), button.choice)
 
-        pressed = await self.desk.store.run(work)
-        if pressed is None:
+        done = await self.context.store.run(work)
+        if done is None:
             return
-        question = pressed.question
-        if question is not None and question.kind == CONTROL and not pressed.told:
-            act(pressed.choice, self.desk.active)
-        self._acknowledge(press, pressed.told)
-        if pressed.menu is not None:
-            await self._menu(press, pressed.row, pressed.menu)
+        question = done.question
+        if question is not None and question.kind == CONTROL and not done.told:
+            act(done.choice, self.context.active)
+        self._acknowledge(press, done.told)
+        if done.menu is not None:
+            await self._menu(press, done.row, done.menu)
 
     def _busy(self, tx: Transaction, menu: MenuButton, press: Press) -> str:
-        """What the presser is told where the command would end somebody else's turn."""
-        command = COMMANDS.get(menu.command.split()[0])
-        session = menu.subject.get("session") or tx.directory.conversation(menu.address)
-        if command is None or not command.moves or session is None:
-            return ""
-        private = bool(menu.subject.get("private"))
-        free = self.desk.turns.may_cut(session, press.user.identity, private=private)
-        return "" if free else NOT_YOURS
+        return busy(self.context, tx, menu, press.user.identity)
 
     async def _menu(self, press: Press, row: InboxRow, button: MenuButton) -> None:
-        """Run the command of a menu's button as if the presser had typed it."""
+        """Run the command of a menu's button as if the presser had typed it, or its action."""
         message = Message(
             key=press.key,
             conversation=place_of(button.address, press),
@@ -240,8 +233,7 @@ class Router:
             message_id=press.message_id,
             private=bool(button.subject.get("private")),
         )
-        pressed = Pressed(button.outbox, press.message_id)
-        await self._command(message, row, pressed, button.subject)
+        await self._command(message, row, pressed(button, press.message_id))
 
     def _acknowledge(self, press: Press, text: str) -> None:
         who = press.user.identity
@@ -269,13 +261,13 @@ class Router:
     async def _take(self, arrival: Arrival, message: Message) -> bool:
         """Take a message in, of somebody who may send it; False where it was seen before."""
         if parse_command(message.text) is not None:
-            row = await self.desk.store.run(lambda tx: tx.inbox.receive(arrival))
+            row = await self.context.store.run(lambda tx: tx.inbox.receive(arrival))
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        row = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        row = await self.context.store.run(partial(_receive_talk, arrival=arrival))
         if row is not None:
-            self.desk.turns.arrived(row)
+            self.context.turns.arrived(row)
         return row is not None
 
     async def _edit(self, edit: Message) -> None:
@@ -287,7 +279,7 @@ class Router:
         # It names a message that was read before: the cursor must not go back to it.
         if await self._take(replace(_arrival(message), cursor=None), message):
             return
-        row = await self.desk.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
+        row = await self.context.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
         if row is not None:
             await self._change(edit, row)
 
@@ -295,18 +287,14 @@ class Router:
         await self._handle(edit, row, partial(self.edited, edit, row))
 
     async def _command(
-        self,
-        message: Message,
-        row: InboxRow,
-        pressed: Pressed | None = None,
-        subject: Json | None = None,
+        self, message: Message, row: InboxRow, pressed: Pressed | None = None
     ) -> None:
         async def run(carry_out: CarryOut) -> None:
             name, argument = parse_command(message.text) or ("", "")
             address = message.conversation.address
-            session = await self.desk.store.read(lambda tx: tx.directory.conversation(address))
-            asked = CommandCall(message, row, argument, session, None, pressed, subject or {})
-            await perform(self.desk, name, asked, carry_out)
+            session = await self.context.store.read(lambda tx: tx.directory.conversation(address))
+            call = CommandCall(self.context, message, row, argument, session, pressed)
+            await perform(name, call, carry_out)
 
         await self._handle(message, row, run)
 
@@ -324,10 +312,13 @@ class Router:
                 work(tx)
                 tx.inbox.finish([row.id])
 
-            await self.desk.store.run(once)
+            await self.context.store.run(once)
 
         try:
-            if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
+            if (
+                await self.context.store.read(lambda tx: tx.inbox.get(row.id).state)
+                is InboxState.OPEN
+            ):
                 await run(carry_out)
         except StoreUnavailable as error:
             self._faults.failed("a command cannot be carried out; it is tried again", error)
@@ -336,7 +327,7 @@ class Router:
             log.exception("%s %s failed", row.kind, row.key)
             if isinstance(error, StoreError) and self.failures.tries.again(row.id):
                 return  # Somebody else wrote in between, maybe: the sweep tries it again.
-            await self.desk.store.run(partial(self._apologise, message=message, row=row))
+            await self.context.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
 
@@ -360,14 +351,16 @@ class Router:
             if first:
                 tx.directory.audit("stranger", identity, {"name": message.user.name})
             if first or message.handle:
-                for parcel in self.desk.composer.reply(message, STRANGER.format(identity=identity)):
+                for parcel in self.context.composer.reply(
+                    message, STRANGER.format(identity=identity)
+                ):
                     tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
 
-        await once_there(partial(self.desk.store.run, work), "a stranger")
+        await once_there(partial(self.context.store.run, work), "a stranger")
         self.strangers.greeted(identity)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
-        for parcel in self.desk.composer.reply(message, text):
+        for parcel in self.context.composer.reply(message, text):
             tx.outbox.enqueue(parcel)
 
 

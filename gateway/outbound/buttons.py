@@ -1,6 +1,6 @@
-"""Messages with buttons that are commands: lists to choose from, pages, ways back.
+"""Messages with buttons that are commands or actions: lists to choose from, pages, ways back.
 
-A press runs the command as if the presser had typed it, and what it answers takes the message's
+A press runs a command as if the presser had typed it, and what it answers takes the message's
 place. All buttons of a message are used up by the first press.
 """
 
@@ -48,12 +48,13 @@ class MenuItem:
 
     label: str
     command: str
-    """What a press does, as a person would type it, without the slash: "goto #12"."""
+    """What a press does: a command as a person would type it, without the slash ("goto #12"), or
+    an action by its name ("back")."""
     style: str = "plain"
     beside: bool = False
     """On the same row as the one before it."""
     subject: Json = field(default_factory=dict)
-    """What the command needs beyond its words."""
+    """An action's payload; as "tree", the session that the button is about."""
     whole: str = ""
     """What the button stands for, in full, where people named it: its label may be cut, or be the
     same as another's."""

@@ -14,10 +14,11 @@ class MenuButton:
     """The outbox row whose message it hangs on."""
     label: str
     command: str
-    """What a press does, as a person would type it, without the slash."""
+    """What a press does: a command as a person would type it, without the slash, or an action's
+    name."""
     by: str = ""
     """Identity of who alone may press it; "" for everybody who may give commands."""
     subject: Json = field(default_factory=dict)
-    """What the command needs beyond its words."""
+    """An action's payload, and what the button is about."""
     used: str = ""
     """Who pressed a button of this message, and what; "" while it is valid."""

@@ -129,7 +129,10 @@ class Trees:
         found = self._rows("SELECT command, subject, used FROM menu_buttons WHERE token = ?", token)
         if not found or found[0][2]:
             return None
-        return found[0][0], json.loads(found[0][1]).get("leaf")
+        command, subject = found[0][0], json.loads(found[0][1])
+        if command == "sibling":
+            command += f" #{self._nodes('id = ?', subject['entry'])[0].number}"
+        return command, subject.get("leaf")
 
     def _nodes(self, condition: str, *values: Any) -> list[Node]:
         rows = self._rows(
