@@ -8,7 +8,16 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from storage.json_text import dumps
-from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import (
+    Action,
+    ActOnChild,
+    ButtonRow,
+    Decide,
+    RunAction,
+    RunCommand,
+    from_subject,
+)
+from storage.records.entries import Json
 from storage.sql.schema import buttons
 
 _PUT = insert(buttons)
@@ -26,6 +35,7 @@ _TEMPORARY = (
 _ACTIONS: Mapping[str, type[Action]] = {
     "decide": Decide,
     "command": RunCommand,
+    "action": RunAction,
     "child": ActOnChild,
 }
 _NAMES = {action: name for name, action in _ACTIONS.items()}
@@ -66,8 +76,14 @@ def _button(row: Row[Any]) -> ButtonRow:
         row.address,
         row.outbox,
         row.label,
-        _ACTIONS[row.action](**json.loads(row.body)),
+        _action(row.action, json.loads(row.body)),
         row.by_whom,
         row.expires,
         row.used,
     )
+
+
+def _action(name: str, body: Json) -> Action:
+    if "subject" in body:
+        return from_subject(**body)
+    return _ACTIONS[name](**body)
