@@ -1,5 +1,5 @@
-"""Who may do what: talk, decide, interrupt (`roles`), see which session (`visibility`); `denials` are
-what people are told who may not.
+"""Who may do what: talk, decide, interrupt (`roles`), see which session (`visibility`).
 
-Asked at every message and every press. Imports the configuration only.
+`denials` are what people are told who may not. Asked at every message and every press. Imports the
+configuration only.
 """
