@@ -14,7 +14,7 @@ from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick
 from gateway.commands.tree.leaf_moves import Back
 from gateway.commands.tree.siblings import ReadOn, Reask, Sibling
-from storage.records.buttons import Run, RunCommand
+from storage.records.buttons import OnMenu, RunCommand
 from storage.records.entries import Json
 
 ACTIONS: dict[str, type[Action]] = {
@@ -38,7 +38,7 @@ _READERS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-def action_of(run: Run) -> Action | None:
+def action_of(run: OnMenu) -> Action | None:
     """What a stored button does; None where it stands for a command that could be typed.
     ValueError where the payload is not of the action's form."""
     if isinstance(run, RunCommand):

@@ -32,7 +32,7 @@ from gateway.commands.tree.retry import RETRYING
 from gateway.commands.tree.siblings import ALTERNATIVES
 from gateway.commands.tree.tree import TREE
 from gateway.turns.turn import Job
-from storage.records.buttons import Run, RunCommand
+from storage.records.buttons import OnMenu, RunCommand
 from storage.records.inbox_outbox import InboxKind
 from storage.store import Transaction
 
@@ -115,13 +115,13 @@ def _plan(name: str, call: CommandCall) -> Plan:
     return lambda tx, call: Reply(text)
 
 
-def moves(run: Run) -> bool:
+def moves(run: OnMenu) -> bool:
     """Whether what a button does ends the turn that runs in its session. ValueError as `action_of`
     says."""
     does = action_of(run) or COMMANDS.get(line_of(run).split()[0])
     return does is not None and does.moves
 
 
-def line_of(run: Run) -> str:
+def line_of(run: OnMenu) -> str:
     """What a button does as if it had been typed, without the slash; an action's name."""
     return run.command if isinstance(run, RunCommand) else run.name

@@ -12,7 +12,7 @@ from gateway.outbound.buttons import same_place
 from gateway.questions.service import Questions, outcome
 from gateway.status.child_control import OVER
 from gateway.turns.control import SessionControl
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, Run, RunAction, RunCommand
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
 from storage.records.questions import QuestionState
 from storage.store import Transaction
 
@@ -51,7 +51,7 @@ class PressCheck:
         """The button, where what it does may be done now. Writes nothing."""
         button = tx.buttons.get(press.token)
         if button is None or not same_place(button.address, press):
-            is_menu = button is not None and isinstance(button.action, Run)
+            is_menu = button is not None and isinstance(button.action, OnMenu)
             text = UNKNOWN if is_menu else f"{UNKNOWN} /questions lists what is open."
             return Refused(Why.FORGED, text)
         match button.action:
@@ -86,7 +86,7 @@ class PressCheck:
             return Refused(Why.LATE, outcome(question), button)
         return button
 
-    def _run(self, tx: Transaction, button: ButtonRow, run: Run, press: Press) -> Checked:
+    def _run(self, tx: Transaction, button: ButtonRow, run: OnMenu, press: Press) -> Checked:
         if not self._may_use(button, press):
             return Refused(Why.DENIED, DENIED, button)
         if button.used:
@@ -95,7 +95,7 @@ class PressCheck:
             return Refused(Why.LATE, NOT_YOURS, button)
         return button
 
-    def _ends_a_turn(self, tx: Transaction, button: ButtonRow, run: Run, press: Press) -> bool:
+    def _ends_a_turn(self, tx: Transaction, button: ButtonRow, run: OnMenu, press: Press) -> bool:
         """Whether what it does would end a turn that the presser may not end."""
         about = run.payload.get("session") if isinstance(run, RunAction) else None
         session = about or tx.directory.conversation(button.address)

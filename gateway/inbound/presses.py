@@ -29,7 +29,7 @@ from gateway.outbound.buttons import place_of
 from gateway.status.child_control import act, expire
 from gateway.status.notices import Notices
 from gateway.turns.failures import once_there
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, Run, RunAction, RunCommand
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
 from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
 from storage.store import Transaction
 
@@ -79,7 +79,7 @@ class Presses:
         cannot be read."""
         press = _PRESS.validate_python(row.payload)
         button = await self.context.store.read(lambda tx: tx.buttons.get(press.token))
-        if button is None or not isinstance(button.action, Run):
+        if button is None or not isinstance(button.action, OnMenu):
             await self.context.store.run(lambda tx: tx.inbox.finish([row.id]))
         else:
             await self._run(press, row, button, button.action)
@@ -124,7 +124,7 @@ class Presses:
         if isinstance(action, ActOnChild):
             act(action, self.context.active)
         self.acknowledge(press, done.told)
-        if button is not None and isinstance(action, Run):
+        if button is not None and isinstance(action, OnMenu):
             await self._run(press, done.row, button, action)
 
     def _commit(self, tx: Transaction, press: Press) -> _Done | Refused | None:
@@ -152,7 +152,7 @@ class Presses:
                 assert_never(checked.action)
         return _Done(row, checked)
 
-    async def _run(self, press: Press, row: InboxRow, button: ButtonRow, run: Run) -> None:
+    async def _run(self, press: Press, row: InboxRow, button: ButtonRow, run: OnMenu) -> None:
         message = Message(
             key=press.key,
             conversation=place_of(button.address, press),

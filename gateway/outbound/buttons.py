@@ -13,7 +13,7 @@ from adapters.base import Button
 from adapters.events import Conversation, Press
 from gateway.outbound.choices import told
 from gateway.outbound.composer import Composer
-from storage.records.buttons import Action, ButtonRow, Run
+from storage.records.buttons import Action, ButtonRow, OnMenu
 from storage.records.inbox_outbox import OutboxDraft, OutboxRow
 from storage.store import Transaction
 
@@ -41,7 +41,7 @@ class MenuItem:
     """A button of a menu."""
 
     label: str
-    does: Run
+    does: OnMenu
     style: str = "plain"
     beside: bool = False
     """On the same row as the one before it."""

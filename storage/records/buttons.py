@@ -47,8 +47,8 @@ class ActOnChild:
     """Whose delegations the message shows."""
 
 
-Run: TypeAlias = RunCommand | RunAction
-Action: TypeAlias = Decide | Run | ActOnChild
+OnMenu: TypeAlias = RunCommand | RunAction
+Action: TypeAlias = Decide | OnMenu | ActOnChild
 
 
 def from_subject(command: str, subject: Json) -> RunAction:
