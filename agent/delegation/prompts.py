@@ -7,8 +7,8 @@ import json
 
 from agent.delegation.core.events import Delta
 from agent.delegation.core.human_tier import without_button
-from agent.delegation.core.machine import State
 from agent.delegation.core.report import EVIDENCE_LIMIT
+from agent.delegation.core.state import State
 from agent.delegation.handoff.render import first_message
 from agent.delegation.tables.model import SINGLE_BRANCH, BranchTable, describe, to_json
 from agent.text.markdown import bounded, escape, literal

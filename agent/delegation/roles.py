@@ -14,7 +14,6 @@ from agent.delegation.core.events import (
     Reported,
     Resolved,
 )
-from agent.delegation.core.machine import State
 from agent.delegation.core.overseer import (
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
@@ -27,6 +26,7 @@ from agent.delegation.core.overseer import (
     parse_resolution,
 )
 from agent.delegation.core.report import REPORT_TOOL
+from agent.delegation.core.state import State
 from agent.delegation.tables.parse import TableError, extend
 from agent.errors import ToolError
 from agent.models.base import ToolCall

@@ -32,7 +32,8 @@ from agent.delegation.core.events import (
     events_of,
 )
 from agent.delegation.core.judge import judge
-from agent.delegation.core.machine import State, advance, fold, judged_output
+from agent.delegation.core.machine import advance, fold, judged_output
+from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
 from agent.delegation.handoff.render import history
 from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from agent.delegation.core.machine import State
+from agent.delegation.core.state import State
 from agent.models.base import ModelSpec, host_of
 from agent.runtime.next_step import calls_of
 from storage.records.delegations import Delegation

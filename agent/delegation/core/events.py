@@ -269,7 +269,7 @@ class AwaitHuman:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    status: Literal["completed", "failed", "interrupted", "timeout", "rejected"]
+    status: Literal["completed", "partial", "failed", "interrupted", "timeout", "rejected"]
     summary: str
     exit_reason: str
     resolved_by: Literal["worker", "overseer", "human"] | None = None

@@ -38,8 +38,9 @@ from agent.delegation.core.events import (
     events_of,
 )
 from agent.delegation.core.judge import Verdict
-from agent.delegation.core.machine import State, advance, begin, fold
+from agent.delegation.core.machine import advance, begin, fold
 from agent.delegation.core.overseer import HumanRequest, Resolution
+from agent.delegation.core.state import State
 from agent.delegation.tables.parse import parse_table
 from storage.records.entries import Draft, Entry
 
