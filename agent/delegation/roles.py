@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from agent.delegation.child import Child
 from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
+    CheckRequested,
     Event,
     Exhausted,
     Extended,
@@ -15,30 +16,56 @@ from agent.delegation.core.events import (
     Resolved,
 )
 from agent.delegation.core.overseer import (
+    ASK_WORKER,
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
     RESOLVE,
     Extension,
     HumanRequest,
     Resolution,
+    WorkerCheck,
+    parse_check,
     parse_extension,
     parse_human_request,
     parse_resolution,
 )
-from agent.delegation.core.report import REPORT_TOOL
+from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
 from agent.delegation.core.state import State
+from agent.delegation.prompts import overseer_system, worker_system
 from agent.delegation.tables.parse import TableError, extend
 from agent.errors import ToolError
-from agent.models.base import ToolCall
-from agent.runtime.loop import Answered, Asleep, CalledFinal, FinalTool, OutOfIterations
+from agent.models.base import ModelSpec, ToolCall
+from agent.runtime.loop import (
+    INTERRUPTED,
+    Agent,
+    Answered,
+    Asleep,
+    CalledFinal,
+    FinalTool,
+    OutOfIterations,
+)
 from agent.runtime.next_step import RunTools, next_step
-from agent.tools.base import parse_arguments
+from agent.tools.base import Tools, parse_arguments
 
 REPORT_OUTCOME = FinalTool(
-    "report_outcome",
+    REPORT_NAME,
     "Report which condition and branch of the branch table match what you saw. Ends the task.",
     REPORT_TOOL,
 )
+
+
+def worker_agent(state: State, spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
+    """The same for as long as an attempt lasts."""
+    return Agent(
+        tier="worker",
+        spec=spec,
+        system=worker_system(state.begun_with),
+        tools=tools,
+        max_iterations=state.task.max_iterations,
+        final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
+        max_calls=max_calls,
+        waits_for_all=True,
+    )
 
 
 async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
@@ -62,22 +89,31 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
 
 
 async def _send_back(worker: Child, text: str) -> None:
-    """As the result of the report that ended it, or as a message after a text that did."""
-    step = next_step(worker.journal.path)
+    """As the result of the report that ended it, or as a message after whatever else did."""
+    step, report = next_step(worker.journal.path), None
     if isinstance(step, RunTools):
-        report, *others = step.calls
-        for call in others:
-            await worker.answer(step.entry, call, "Ignored: one report is enough.")
-        await worker.answer(step.entry, report, f"Error: {text}", correction=True)
-    else:
+        report = next((call for call in step.calls if call.name == REPORT_OUTCOME.name), None)
+        for call in step.calls:
+            if call is not report:
+                is_report = call.name == REPORT_OUTCOME.name
+                told = "Ignored: one report is enough." if is_report else INTERRUPTED
+                await worker.answer(step.entry, call, told)
+        if report is not None:
+            await worker.answer(step.entry, report, text, correction=True)
+    if report is None:
         await worker.tell(text, correction=True)
 
 
 OVERSEER_TOOLS = (
     FinalTool(
         "extend_table",
-        "Add conditions to the branch table; a fresh worker then runs with the new table.",
+        "Add conditions to the branch table; the worker goes on with them from what it saw.",
         EXTEND_TABLE,
+    ),
+    FinalTool(
+        "ask_worker",
+        "Have the worker check something and report again.",
+        ASK_WORKER,
     ),
     FinalTool(
         "resolve",
@@ -90,6 +126,21 @@ OVERSEER_TOOLS = (
         ESCALATE_TO_HUMAN,
     ),
 )
+
+
+OVERSEER_ITERATIONS = 10
+
+
+def overseer_agent(spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
+    return Agent(
+        tier="overseer",
+        spec=spec,
+        system=overseer_system(tools, OVERSEER_ITERATIONS),
+        tools=tools,
+        max_iterations=OVERSEER_ITERATIONS,
+        final_tools=OVERSEER_TOOLS,
+        max_calls=max_calls,
+    )
 
 
 async def run_overseer(overseer: Child, state: State) -> Event:
@@ -115,22 +166,29 @@ def decision(state: State, call: ToolCall) -> Event:
     arguments = parse_arguments(call.arguments)
     parse = {
         "extend_table": parse_extension,
+        "ask_worker": parse_check,
         "resolve": parse_resolution,
         "escalate_to_human": parse_human_request,
     }[call.name]
     match parse(arguments):
         case Fault(text):
             raise ToolError(text)
-        case Extension(conditions, reason):
-            assert state.table is not None
-            try:
-                extend(state.table, conditions)
-            except TableError as error:
-                raise ToolError(str(error)) from None
-            return Extended(conditions, reason)
+        case Extension() as extension:
+            return _extended(state, extension)
+        case WorkerCheck(check):
+            return CheckRequested(check)
         case Resolution() as resolution:
             return Resolved(resolution)
         case HumanRequest() as request:
             return HumanRequested(request)
         case _:
             raise AssertionError(call.name)
+
+
+def _extended(state: State, extension: Extension) -> Extended:
+    assert state.table is not None
+    try:
+        extend(state.table, extension.conditions)
+    except TableError as error:
+        raise ToolError(str(error)) from None
+    return Extended(extension.conditions, extension.reason, fresh=extension.fresh)

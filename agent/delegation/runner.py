@@ -16,6 +16,7 @@ from agent.delegation.child import Child, account_of
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
+    Delta,
     Event,
     Finish,
     Interrupted,
@@ -35,10 +36,11 @@ from agent.delegation.core.judge import judge
 from agent.delegation.core.machine import advance, fold, judged_output
 from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
+from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
-from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
+from agent.delegation.prompts import overseer_brief, worker_task
 from agent.delegation.result import launched_result, waiting_result
-from agent.delegation.roles import OVERSEER_TOOLS, REPORT_OUTCOME, run_overseer, run_worker
+from agent.delegation.roles import overseer_agent, run_overseer, run_worker, worker_agent
 from agent.delegation.settlement import (
     asked_question,
     asked_questions,
@@ -62,7 +64,7 @@ from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
-from agent.tools.base import Tools
+from agent.tools.base import Tools, looking
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
@@ -70,8 +72,6 @@ from storage.records.questions import Question
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
-
-OVERSEER_ITERATIONS = 10
 
 ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
 """What a worker may use; what it delegates itself is run by the same."""
@@ -275,18 +275,7 @@ class Subagents:
                 event = await self._run_worker(delegation, state, attempt, told, activity)
                 return event if event is not None else await self._nested_hold(delegation)
             case RunOverseer(cycle, delta):
-                agent = Agent(
-                    tier="overseer",
-                    spec=self._spec(state.task.overseer),
-                    system=OVERSEER,
-                    tools={},
-                    max_iterations=OVERSEER_ITERATIONS,
-                    final_tools=OVERSEER_TOOLS,
-                    max_calls=self.max_calls,
-                )
-                brief = overseer_brief(state, delta)
-                run = Run(RunRole.OVERSEER, cycle)
-                overseer = await self._child(delegation, agent, run, brief, activity)
+                overseer = await self._overseer(delegation, state, cycle, delta, activity)
                 return await run_overseer(overseer, state)
             case RunJudge(outcome):
                 return await self._judge(delegation, state, outcome, activity)
@@ -322,20 +311,23 @@ class Subagents:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
             spec = replace(spec, reasoning_effort=state.task.reasoning_effort)
-        agent = Agent(
-            tier="worker",
-            spec=spec,
-            system=worker_system(state.table),
-            tools=self.child_tools(self, delegation, state.task, activity),
-            max_iterations=state.task.max_iterations,
-            final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
-            max_calls=self.max_calls,
-            waits_for_all=True,
-        )
+        tools = self.child_tools(self, delegation, state.task, activity)
+        agent = worker_agent(state, spec, tools, self.max_calls)
         commands_as_text = run.role is RunRole.WORKER_AS_TEXT
-        task, handed = worker_task(state, commands_as_text), state.task.handed
+        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal, run.number))
+        former = former_work(paths, state, spec)
+        task, handed = worker_task(state, commands_as_text, former), state.task.handed
         done = history(handed) if handed is not None and not commands_as_text else ()
         return await self._child(delegation, agent, run, task, activity, done)
+
+    async def _overseer(
+        self, delegation: Delegation, state: State, cycle: int, delta: Delta, activity: Activity
+    ) -> Child:
+        """It may look at what the worker may look at, and changes nothing."""
+        tools = looking(self.child_tools(self, delegation, state.task, activity))
+        agent = overseer_agent(self._spec(state.task.overseer), tools, self.max_calls)
+        run, brief = Run(RunRole.OVERSEER, cycle), overseer_brief(state, delta)
+        return await self._child(delegation, agent, run, brief, activity)
 
     async def _child(
         self,

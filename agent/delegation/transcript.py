@@ -7,10 +7,16 @@ from storage.store import Transaction
 WORKERS = (RunRole.WORKER, RunRole.WORKER_AS_TEXT)
 
 
-def worker_paths(tx: Transaction, journal: int) -> list[Path]:
-    """The transcripts of a delegation's workers, oldest first."""
-    runs = tx.tree.children(journal)
-    return [tx.tree.path(run.leaf) for run in runs if run.run and run.run.role in WORKERS]
+def worker_paths(tx: Transaction, journal: int, before: int | None = None) -> list[Path]:
+    """The transcripts of a delegation's workers, oldest first; of the attempts before this one,
+    where a number is given."""
+    runs = [(session.run, session.leaf) for session in tx.tree.children(journal)]
+    return [
+        tx.tree.path(leaf)
+        for run, leaf in runs
+        if run is not None and run.role in WORKERS
+        if before is None or run.number < before
+    ]
 
 
 def tool_calls_text(path: Path) -> str:

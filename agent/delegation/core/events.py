@@ -129,6 +129,16 @@ class Extended:
     conditions: Any
     reason: str
     kind: Literal["extended"] = "extended"
+    fresh: bool = True
+    """A new worker runs with the table; else the one that reported goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequested:
+    """The overseer wants the worker that reported to check something, and to report again."""
+
+    check: str
+    kind: Literal["check_requested"] = "check_requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +199,7 @@ Event = (
     | Stalled
     | Judged
     | Extended
+    | CheckRequested
     | Resolved
     | HumanRequested
     | GaveUp
@@ -229,7 +240,8 @@ class RunWorker:
     attempt: int
     """From 1; each attempt is a fresh agent."""
     told: tuple[str, ...] = ()
-    """What this agent was sent back with so far: a correction, a judge's feedback."""
+    """What this agent was sent back with so far: a correction, a judge's feedback, further
+    conditions."""
 
 
 @dataclass(frozen=True, slots=True)

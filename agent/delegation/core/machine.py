@@ -8,12 +8,13 @@ out; every route through a branch table is a plain function of events.
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
-from typing import Any, assert_never
+from typing import assert_never
 
 from agent.delegation.core.events import (
     Answered,
     Asked,
     AwaitHuman,
+    CheckRequested,
     Delta,
     Event,
     Exhausted,
@@ -40,6 +41,7 @@ from agent.delegation.core.human_tier import chosen_report
 from agent.delegation.core.judge import Judgement, Verdict, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
 from agent.delegation.core.routes import default, narrated, reported
+from agent.delegation.core.sent_back import check, extension
 from agent.delegation.core.state import (
     State,
     ask,
@@ -61,7 +63,7 @@ def fold(events: Iterable[Event]) -> State:
 
 
 def begin(task: Task) -> State:
-    return State(task=task, step=RunWorker(1), table=task.table)
+    return State(task=task, step=RunWorker(1), table=task.table, begun_with=task.table)
 
 
 def advance(state: State, event: Event) -> State:
@@ -80,8 +82,10 @@ def advance(state: State, event: Event) -> State:
             return _judged(state, Verdict.INCONCLUSIVE, text)
         case ModelFailed(error):
             return _model_failed(state, error)
-        case Extended(conditions, reason):
-            return _extended(state, conditions, reason)
+        case Extended():
+            return _extended(state, event)
+        case CheckRequested(wanted):
+            return _check(state, wanted)
         case Resolved(resolution):
             return _resolved(state, resolution)
         case HumanRequested(request):
@@ -127,11 +131,19 @@ def _model_failed(state: State, error: str) -> State:
     return finish(state, "failed", f"The model could not be called: {error}", "model_error")
 
 
-def _extended(state: State, conditions: Any, reason: str) -> State:
+def _extended(state: State, event: Extended) -> State:
+    """The same worker goes on with what is new, unless a fresh one is asked for."""
     assert state.table is not None
-    done = f"Overseer {state.cycles}: extended the table. {short(reason)}".strip()
-    table = extend(state.table, conditions)
-    return attempt_again(replace(state, table=table, tried=(*state.tried, done)))
+    before, table = state.table, extend(state.table, event.conditions)
+    done = f"Overseer {state.cycles}: extended the table. {short(event.reason)}".strip()
+    state = replace(state, table=table, corrected=False, tried=(*state.tried, done))
+    return attempt_again(state) if event.fresh else send_back(state, extension(before, table))
+
+
+def _check(state: State, wanted: str) -> State:
+    done = f"Overseer {state.cycles}: had the worker check: {short(wanted)}"
+    state = replace(state, corrected=False, tried=(*state.tried, done))
+    return send_back(state, check(wanted))
 
 
 def _resolved(state: State, resolution: Resolution) -> State:
@@ -171,7 +183,8 @@ def _answered(state: State, choice: str, name: str) -> State:
     what, _, rest = choice.partition(":")
     match what:
         case "retry":
-            return attempt_again(state)
+            done = f"{name} had it tried again"
+            return attempt_again(replace(state, tried=(*state.tried, done)))
         case "report":
             assert state.table is not None
             chosen = chosen_report(state.table, state.task.goal, state.delta, rest, name)

@@ -13,6 +13,7 @@ from agent.delegation.core.report import (
     match_report,
     parse_report,
 )
+from agent.delegation.core.sent_back import correction
 from agent.delegation.core.state import State, ask, complete, send_back, short
 from agent.delegation.tables.model import DEFAULT, REPORTS, Action, ActionKind, EscalationTier
 from agent.text.templates import render
@@ -84,9 +85,7 @@ def _unmatched(
 ) -> State:
     """One correction for each attempt, then the table's default with what was seen."""
     if correct and not state.corrected:
-        wrong = seen.reason.removesuffix(".")
-        text = f"{wrong}. Call report_outcome again, correctly. This is the only correction."
-        return send_back(replace(state, corrected=True), text)
+        return send_back(replace(state, corrected=True), correction(seen.reason))
     return default(state, seen, report)
 
 

@@ -13,6 +13,9 @@ class State:
     task: Task
     step: Step
     table: BranchTable | None
+    """What reports are held against, with all that the overseer added."""
+    begun_with: BranchTable | None
+    """The table in this attempt's instructions, which stay as they are."""
     attempt: int = 1
     cycles: int = 0
     """Overseer cycles spent."""
@@ -30,9 +33,16 @@ class State:
 
 
 def attempt_again(state: State) -> State:
+    """A new worker, that knows the table as it is now."""
     attempt = state.attempt + 1
     return replace(
-        state, attempt=attempt, corrected=False, told=(), options=(), step=RunWorker(attempt)
+        state,
+        begun_with=state.table,
+        attempt=attempt,
+        corrected=False,
+        told=(),
+        options=(),
+        step=RunWorker(attempt),
     )
 
 

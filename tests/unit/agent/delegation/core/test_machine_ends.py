@@ -12,6 +12,7 @@ from agent.delegation.core.events import (
     Asked,
     AskHuman,
     AwaitHuman,
+    CheckRequested,
     Event,
     Exhausted,
     Expired,
@@ -188,6 +189,8 @@ def possible(state: State) -> list[Event]:
             resolution = Resolution("done", None, "")
             return [
                 Extended([condition], "missing"),
+                Extended([condition], "missing", fresh=False),
+                CheckRequested("the log"),
                 HumanRequested(request),
                 Resolved(resolution),
                 GaveUp("no idea"),
