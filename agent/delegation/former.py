@@ -6,15 +6,14 @@ All of it is data, fenced and bounded: of their calls the newest are kept, whole
 
 from collections.abc import Iterator, Sequence
 
-from agent.delegation.core.report import REPORT_NAME
 from agent.delegation.core.state import State
 from agent.delegation.handoff.prune import budget
+from agent.delegation.transcript import SILENT
 from agent.models.base import ModelSpec
 from agent.runtime.tool_calls import Path, finished_calls
 from agent.text.fencing import UNTRUSTED, fence
 from agent.text.sizing import BYTES_PER_TOKEN, size
 from agent.text.templates import cut
-from agent.tools.think import ThinkTool
 from storage.records.entries import Kind
 
 MOST_TOKENS = 8_000
@@ -23,7 +22,6 @@ _PARTS = 4
 """One call gets at most this part of the room."""
 _SAID_LIMIT = 2_000
 """Characters of what a worker said, and of the last report."""
-_SILENT = frozenset({ThinkTool.name, REPORT_NAME})
 
 _INTRODUCTION = f"""\
 A worker before you did part of this task. Go on from what it found; do not read or run again what \
@@ -68,7 +66,7 @@ def _calls(paths: Sequence[Path], room: int) -> list[str]:
     made: dict[tuple[str, str], str] = {}
     for path in paths:
         for name, arguments, result in finished_calls(path):
-            if name not in _SILENT:
+            if name not in SILENT:
                 made.pop((name, arguments), None)
                 made[name, arguments] = result
     most, kept = room // _PARTS, list[str]()

@@ -1,19 +1,24 @@
 """The runs of a worker and of an overseer: what each is given, and what is taken as its word."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
-from agent.delegation.child import Child
+from agent.delegation.child import Child, LastWord
 from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
     CheckRequested,
+    CutShort,
     Event,
     Exhausted,
     Extended,
     GaveUp,
     HumanRequested,
+    ModelFailed,
     Narrated,
     Reported,
     Resolved,
+    Stalled,
+    TimedOut,
 )
 from agent.delegation.core.overseer import (
     ASK_WORKER,
@@ -31,12 +36,13 @@ from agent.delegation.core.overseer import (
 )
 from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
 from agent.delegation.core.state import State
+from agent.delegation.last_call import Short
 from agent.delegation.prompts import overseer_system, worker_system
 from agent.delegation.tables.parse import TableError, extend
+from agent.delegation.transcript import findings
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall
 from agent.runtime.loop import (
-    INTERRUPTED,
     Agent,
     Answered,
     Asleep,
@@ -44,8 +50,9 @@ from agent.runtime.loop import (
     FinalTool,
     OutOfIterations,
 )
-from agent.runtime.next_step import RunTools, next_step
+from agent.runtime.next_step import RunTools, calls_of, next_step
 from agent.tools.base import Tools, parse_arguments
+from storage.records.entries import Entry
 
 REPORT_OUTCOME = FinalTool(
     REPORT_NAME,
@@ -68,24 +75,70 @@ def worker_agent(state: State, spec: ModelSpec, tools: Tools, max_calls: int) ->
     )
 
 
+CUT_OFF = "Error: not run, or interrupted: its outcome is unknown."
+
+
 async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
     """Run until the worker reports, narrates or runs out; None where what it delegated itself
     waits for a person. `told` is what it was sent back with so far; what it has not heard yet is
     told first. Raises ModelError."""
     for text in told[worker.corrections() :]:
         await _send_back(worker, text)
-    match await worker.run():
+    match await worker.run(last_call=True):
         case CalledFinal(_, call):
-            try:
-                return Reported(parse_arguments(call.arguments), worker.raw_tail())
-            except ToolError as error:
-                return Reported({}, worker.raw_tail(), str(error))
+            return _report(worker, call)
+        case LastWord(short, entry):
+            return await _last_word(worker, short, entry)
         case Answered(entry):
             return Narrated(str(entry.body["content"]), worker.raw_tail())
         case OutOfIterations(limit):
             return Exhausted(limit, worker.raw_tail())
         case Asleep():
             return None
+
+
+def _report(worker: Child, call: ToolCall) -> Reported:
+    try:
+        return Reported(parse_arguments(call.arguments), worker.raw_tail())
+    except ToolError as error:
+        return Reported({}, worker.raw_tail(), str(error))
+
+
+async def _last_word(worker: Child, short: Short, entry: Entry) -> Event:
+    """A report counts all the same; else its words do, or, where it has none, what it found."""
+    final = {tool.name for tool in worker.agent.final_tools}
+    report = next((call for call in calls_of(entry) if call.name in final), None)
+    if report is not None:
+        return _report(worker, report)
+    found = str(entry.body["content"] or "").strip() or findings(worker.journal.path)
+    limit = worker.agent.max_iterations
+    match short:
+        case Short.STEPS if not found:
+            return Exhausted(limit, worker.raw_tail())
+        case Short.STEPS:
+            text = f"no result within {limit} model calls"
+        case Short.WINDOW:
+            text = "its context window is full"
+        case Short.TIME:
+            text = "its time was nearly over"
+    if not found:
+        return ModelFailed(f"{text}, and it had nothing to report")
+    return CutShort(short.value, text, found, worker.raw_tail(), ended=short is Short.WINDOW)
+
+
+def cut_short_by(event: ModelFailed | Stalled | TimedOut, found: str) -> CutShort:
+    """The end of a worker that had found something."""
+    match event:
+        case ModelFailed(error):
+            text = f"the model could not be called: {error}"
+            return CutShort("model_error", text, found, ended=True)
+        case Stalled(seconds):
+            text = f"no model call and no tool was started for {seconds:g} s"
+            return CutShort("stalled", text, found)
+        case TimedOut(seconds):
+            return CutShort("timeout", f"stopped after {seconds:g} s", found)
+        case _:
+            assert_never(event)
 
 
 async def _send_back(worker: Child, text: str) -> None:
@@ -96,7 +149,7 @@ async def _send_back(worker: Child, text: str) -> None:
         for call in step.calls:
             if call is not report:
                 is_report = call.name == REPORT_OUTCOME.name
-                told = "Ignored: one report is enough." if is_report else INTERRUPTED
+                told = "Ignored: one report is enough." if is_report else CUT_OFF
                 await worker.answer(step.entry, call, told)
         if report is not None:
             await worker.answer(step.entry, report, text, correction=True)
@@ -157,8 +210,8 @@ async def run_overseer(overseer: Child, state: State) -> Event:
                 return GaveUp(str(entry.body["content"]))
             case OutOfIterations(limit):
                 return Exhausted(limit)
-            case Asleep():
-                raise RuntimeError("an overseer has no tool that waits for people")
+            case Asleep() | LastWord():
+                raise RuntimeError("an overseer waits for nobody and is not cut short")
 
 
 def decision(state: State, call: ToolCall) -> Event:

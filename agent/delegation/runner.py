@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from agent.compaction.service import Compacting
 from agent.delegation.child import Child, account_of
 from agent.delegation.core.events import (
     AskHuman,
@@ -38,9 +39,16 @@ from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
 from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
+from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
 from agent.delegation.prompts import overseer_brief, worker_task
-from agent.delegation.result import launched_result, waiting_result
-from agent.delegation.roles import overseer_agent, run_overseer, run_worker, worker_agent
+from agent.delegation.result import launched_result
+from agent.delegation.roles import (
+    cut_short_by,
+    overseer_agent,
+    run_overseer,
+    run_worker,
+    worker_agent,
+)
 from agent.delegation.settlement import (
     asked_question,
     asked_questions,
@@ -56,7 +64,7 @@ from agent.delegation.supervision import (
     started_in_turn,
     write_diagnosis,
 )
-from agent.delegation.transcript import tool_calls_text, worker_paths
+from agent.delegation.transcript import findings, tool_calls_text, worker_paths
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
 from agent.models.metering import MeteredModel
 from agent.models.registry import Models
@@ -75,30 +83,6 @@ log = logging.getLogger(__name__)
 
 ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
 """What a worker may use; what it delegates itself is run by the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    result: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A person must decide."""
-
-    question: int
-    result: Json
-    """What the parent is told until then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """It runs in the background."""
-
-    result: Json
-
-
-Performed = Finished | Held | Launched
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +117,7 @@ class Subagents:
     models: Models
     people: People
     child_tools: ChildTools
+    compacting: Compacting
     slots: Slots
     life: Life = Life()
     max_calls: int = 16
@@ -220,7 +205,7 @@ class Subagents:
                     question = await self.store.read(partial(_question, number=number))
                     decided = decision(question)
                     if decided is None:
-                        return _held(delegation, question)
+                        return held(delegation, question)
                     event = await self._happened(journal, delegation, decided)
                 case RunWorker() | RunOverseer() | RunJudge():
                     happened = await self._run(delegation, state, activity)
@@ -254,18 +239,30 @@ class Subagents:
                 with failures_noted(activity.failures):
                     return await self._run_agent(delegation, state, activity)
         except ModelError as error:
-            return ModelFailed(str(error))
+            failed = ModelFailed(str(error))
+            return await self._what_stands(delegation, state, failed)
         except Stopped:
             return Interrupted()
         except NoHeartbeat:
             log.error("delegation %s: no heartbeat for %g s", delegation.id, self.life.stall)
-            return Stalled(self.life.stall)
+            return await self._what_stands(delegation, state, Stalled(self.life.stall))
         except OutOfTime:
             log.error("delegation %s: stopped after %g s", delegation.id, self.life.cap)
             if not activity.calls and self.life.diagnoses:
                 spec = self._spec(state.task.worker)
                 await write_diagnosis(self.life.diagnoses, delegation, state, spec, activity)
-            return TimedOut(self.life.cap)
+            return await self._what_stands(delegation, state, TimedOut(self.life.cap))
+
+    async def _what_stands(
+        self, delegation: Delegation, state: State, event: ModelFailed | Stalled | TimedOut
+    ) -> Event:
+        """What a worker that ended so had found by then, without another call; `event` where that
+        is nothing, or nobody was at work."""
+        if not isinstance(state.step, RunWorker):
+            return event
+        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
+        found = findings(paths[-1]) if paths else ""
+        return cut_short_by(event, found) if found else event
 
     async def _run_agent(
         self, delegation: Delegation, state: State, activity: Activity
@@ -341,7 +338,16 @@ class Subagents:
         subject = {"delegation": delegation.top or delegation.id}
         asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
-            self.store, self.model, asker, delegation, agent, run, task, activity, handed
+            self.store,
+            self.model,
+            asker,
+            delegation,
+            agent,
+            run,
+            task,
+            activity,
+            self.compacting,
+            handed,
         )
 
     async def _judge(
@@ -376,7 +382,7 @@ class Subagents:
             assert asked is not None
             return asked
 
-        return _held(delegation, await self.store.run(work))
+        return held(delegation, await self.store.run(work))
 
     def _spec(self, name: str) -> ModelSpec:
         """The model a task was given; the worker tier where the configuration lost it since."""
@@ -385,7 +391,3 @@ class Subagents:
 
 def _question(tx: Transaction, number: int) -> Question:
     return tx.questions.get(number)
-
-
-def _held(delegation: Delegation, question: Question) -> Held:
-    return Held(question.id, waiting_result(delegation.goal, question))

@@ -114,6 +114,22 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True)
+class CutShort:
+    """The worker could not go on, and this is what it has."""
+
+    reason: Literal["max_iterations", "context_window", "timeout", "stalled", "model_error"]
+    text: str
+    """The same in words."""
+    found: str
+    """Its last words, or what its session shows; never empty."""
+    tail: str = ""
+    """End of the worker's raw tool output."""
+    ended: bool = False
+    """Its conversation cannot be taken up again."""
+    kind: Literal["cut_short"] = "cut_short"
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """An independent model held the outcome against the acceptance criteria."""
 
@@ -197,6 +213,7 @@ Event = (
     | ModelFailed
     | TimedOut
     | Stalled
+    | CutShort
     | Judged
     | Extended
     | CheckRequested

@@ -15,6 +15,7 @@ from agent.delegation.core.events import (
     Asked,
     AwaitHuman,
     CheckRequested,
+    CutShort,
     Delta,
     Event,
     Exhausted,
@@ -40,7 +41,7 @@ from agent.delegation.core.events import (
 from agent.delegation.core.human_tier import chosen_report
 from agent.delegation.core.judge import Judgement, Verdict, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
-from agent.delegation.core.routes import default, narrated, reported
+from agent.delegation.core.routes import cut_short, default, narrated, reported
 from agent.delegation.core.sent_back import check, extension
 from agent.delegation.core.state import (
     State,
@@ -82,6 +83,8 @@ def advance(state: State, event: Event) -> State:
             return _judged(state, Verdict.INCONCLUSIVE, text)
         case ModelFailed(error):
             return _model_failed(state, error)
+        case CutShort():
+            return cut_short(state, event)
         case Extended():
             return _extended(state, event)
         case CheckRequested(wanted):
@@ -136,14 +139,15 @@ def _extended(state: State, event: Extended) -> State:
     assert state.table is not None
     before, table = state.table, extend(state.table, event.conditions)
     done = f"Overseer {state.cycles}: extended the table. {short(event.reason)}".strip()
+    fresh = event.fresh or state.ended
     state = replace(state, table=table, corrected=False, tried=(*state.tried, done))
-    return attempt_again(state) if event.fresh else send_back(state, extension(before, table))
+    return attempt_again(state) if fresh else send_back(state, extension(before, table))
 
 
 def _check(state: State, wanted: str) -> State:
     done = f"Overseer {state.cycles}: had the worker check: {short(wanted)}"
     state = replace(state, corrected=False, tried=(*state.tried, done))
-    return send_back(state, check(wanted))
+    return send_back(attempt_again(state) if state.ended else state, check(wanted))
 
 
 def _resolved(state: State, resolution: Resolution) -> State:

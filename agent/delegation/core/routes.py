@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from agent.delegation.core.arguments import Fault
-from agent.delegation.core.events import Delta, Finish, Reported, RunOverseer
+from agent.delegation.core.events import CutShort, Delta, Finish, Reported, RunOverseer
 from agent.delegation.core.report import (
     Matched,
     Report,
@@ -89,8 +89,22 @@ def _unmatched(
     return default(state, seen, report)
 
 
-def default(state: State, seen: Delta, report: Report | None) -> State:
-    """The table's default; `report` is what the worker reported, where that could be read."""
+def cut_short(state: State, event: CutShort) -> State:
+    """A part of a result; with a table, what was found goes the way of the default."""
+    state = replace(state, ended=event.ended)
+    if state.table is not None:
+        reason = f"the worker could not go on: {event.text}"
+        seen = Delta(reason, event.found, event.found, raw_tail=event.tail)
+        return default(state, seen, None, partial=event)
+    part = Finish("partial", event.found, event.reason, "worker", warnings=(event.text,))
+    return replace(state, step=part)
+
+
+def default(
+    state: State, seen: Delta, report: Report | None, partial: CutShort | None = None
+) -> State:
+    """The table's default; `report` is what the worker reported, where that could be read. What is
+    only a part of a result is nobody's claim that the task is done, so nobody judges it."""
     assert state.table is not None
     action = state.table.default
     fields = _fields(state, seen.observed, seen.evidence, None)
@@ -115,7 +129,11 @@ def default(state: State, seen: Delta, report: Report | None) -> State:
         envelope=envelope(said, seen.raw_tail) if whole else None,
         warnings=said.warnings,
     )
-    return complete(state, step)
+    if partial is None:
+        return complete(state, step)
+    warnings = (*step.warnings, partial.text)
+    part = replace(step, status="partial", exit_reason=partial.reason, warnings=warnings)
+    return replace(state, step=part)
 
 
 def _escalate(state: State, action: Action, delta: Delta) -> State:

@@ -23,6 +23,8 @@ class State:
     """The worker has had its one correction."""
     told: tuple[str, ...] = ()
     """What this attempt's worker was sent back with."""
+    ended: bool = False
+    """This attempt's conversation cannot be taken up again."""
     retries: int = 0
     """How often the judge sent a worker back."""
     delta: Delta | None = None
@@ -41,6 +43,7 @@ def attempt_again(state: State) -> State:
         attempt=attempt,
         corrected=False,
         told=(),
+        ended=False,
         options=(),
         step=RunWorker(attempt),
     )
