@@ -214,7 +214,7 @@ async def test_each_tier_gets_its_own_tools_and_its_key(tmp_path: Path) -> None:
         assert tools == {
             "parent": {"think", "delegate_task"},
             "worker": {"think", "report_outcome"},
-            "overseer": {"extend_table", "resolve", "escalate_to_human"},
+            "overseer": {"extend_table", "ask_worker", "resolve", "escalate_to_human"},
         }
         assert {r.headers["Authorization"] for r in g.models.requests} == {f"Bearer {KEY}"}
         assert "go" not in [m["content"] for m in g.asked("worker")[0].messages]
