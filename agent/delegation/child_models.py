@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from agent.delegation.caller import Caller, Limits
 from agent.errors import ToolError
-from agent.models.base import ModelSpec, Prices
-from agent.models.registry import RANKS, Models
+from agent.models.base import UNKNOWN_PRICES, ModelSpec, Prices
+from agent.models.registry import RANKS, Models, place
 from agent.text.untrusted import quote
 
 DEFAULT_WORKER = "worker"
@@ -26,8 +26,7 @@ class ChildModels:
         found: dict[tuple[object, ...], ModelSpec] = {}
         for spec in (*tiers, *presets):
             if self._ranks(spec) and not self._is_dearer(spec):
-                same = (spec.model, spec.api_base, spec.api_key, spec.reasoning_effort)
-                found.setdefault(same, spec)
+                found.setdefault((place(spec), spec.reasoning_effort), spec)
         return tuple(found.values())
 
     def has_default(self) -> bool:
@@ -46,7 +45,8 @@ class ChildModels:
             if not self._is_dearer(spec):
                 return spec.name
         paid, own = dollars_of(self.models.prices(below[0])), dollars_of(self.caller.prices)
-        names = ", ".join(spec.name for spec in self.choices()) or "none"
+        known = [s.name for s in self.choices() if self.models.prices(s) != UNKNOWN_PRICES]
+        names = ", ".join(known) or "none"
         raise ToolError(
             f"{asked} is dearer than your own model ({paid} against {own} dollars for a million "
             f"tokens in/out), and delegation.allow_dearer is false. Not dearer: {names}"

@@ -86,12 +86,12 @@ class Models:
     def fallbacks(self, spec: ModelSpec) -> tuple[ModelSpec, ...]:
         """The models that answer where `spec`'s fails, in order; those that are the same model
         are left out. KeyError for a name that is not configured."""
-        chain = {_place(spec): spec}
+        chain = {place(spec): spec}
         for name in spec.fallback:
             found = self.find(name)
             if found is None:
                 raise KeyError(name)
-            chain.setdefault(_place(found), found)
+            chain.setdefault(place(found), found)
         return tuple(chain.values())[1:]
 
     def names(self) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Models:
         return tuple({**self._tiers, **self._presets})
 
 
-def _place(spec: ModelSpec) -> tuple[object, ...]:
+def place(spec: ModelSpec) -> tuple[object, ...]:
     """What makes two entries the same model: calling the one is calling the other."""
     return spec.model, spec.api_base, spec.api_key, spec.api_keys
 

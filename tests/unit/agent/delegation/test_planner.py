@@ -114,7 +114,9 @@ async def test_a_child_is_never_dearer_than_its_parent() -> None:
     for name in ("worker", "overseer", "parent", "cheap", "unpriced", "mystery"):
         await one({"model": name}, PAID)
     for name in ("dear", "huge"):
-        with pytest.raises(ToolError, match=r"dearer.*Not dearer: worker, overseer, parent, cheap"):
+        with pytest.raises(
+            ToolError, match=r"dearer.*Not dearer: worker, overseer, parent, cheap;"
+        ):
             await one({"model": name}, PAID)
         assert (await one({"model": name}, PAID, allow_dearer=True)).worker == "dear"
 
