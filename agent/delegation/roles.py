@@ -37,7 +37,7 @@ from agent.delegation.core.overseer import (
 from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
 from agent.delegation.core.state import State
 from agent.delegation.last_call import Short
-from agent.delegation.prompts import overseer_system, worker_system
+from agent.delegation.prompts import Means, overseer_system, worker_system
 from agent.delegation.tables.parse import TableError, extend
 from agent.delegation.transcript import findings
 from agent.errors import ToolError
@@ -61,14 +61,14 @@ REPORT_OUTCOME = FinalTool(
 )
 
 
-def worker_agent(state: State, spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
+def worker_agent(state: State, spec: ModelSpec, means: Means, max_calls: int) -> Agent:
     """The same for as long as an attempt lasts."""
     return Agent(
         tier="worker",
         spec=spec,
-        system=worker_system(state.begun_with),
-        tools=tools,
-        max_iterations=state.task.max_iterations,
+        system=worker_system(state.begun_with, means),
+        tools=means.tools,
+        max_iterations=means.steps,
         final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
         max_calls=max_calls,
         waits_for_all=True,

@@ -40,7 +40,7 @@ from agent.delegation.escalation import ask_person, decision
 from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
 from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
-from agent.delegation.prompts import overseer_brief, worker_task
+from agent.delegation.prompts import Means, overseer_brief, worker_task
 from agent.delegation.result import launched_result
 from agent.delegation.roles import (
     cut_short_by,
@@ -72,7 +72,7 @@ from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
-from agent.tools.base import Tools, looking
+from agent.tools.base import looking
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
@@ -81,8 +81,8 @@ from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
-"""What a worker may use; what it delegates itself is run by the same."""
+ChildTools = Callable[["Subagents", Delegation, Task, Activity], Means]
+"""What a worker works with; what it delegates itself is run by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +308,8 @@ class Subagents:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
             spec = replace(spec, reasoning_effort=state.task.reasoning_effort)
-        tools = self.child_tools(self, delegation, state.task, activity)
-        agent = worker_agent(state, spec, tools, self.max_calls)
+        means = self.child_tools(self, delegation, state.task, activity)
+        agent = worker_agent(state, spec, means, self.max_calls)
         commands_as_text = run.role is RunRole.WORKER_AS_TEXT
         paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal, run.number))
         former = former_work(paths, state, spec)
@@ -321,7 +321,7 @@ class Subagents:
         self, delegation: Delegation, state: State, cycle: int, delta: Delta, activity: Activity
     ) -> Child:
         """It may look at what the worker may look at, and changes nothing."""
-        tools = looking(self.child_tools(self, delegation, state.task, activity))
+        tools = looking(self.child_tools(self, delegation, state.task, activity).tools)
         agent = overseer_agent(self._spec(state.task.overseer), tools, self.max_calls)
         run, brief = Run(RunRole.OVERSEER, cycle), overseer_brief(state, delta)
         return await self._child(delegation, agent, run, brief, activity)

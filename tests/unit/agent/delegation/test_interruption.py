@@ -7,6 +7,7 @@ import pytest
 
 from agent.compaction.service import Compacting
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
+from agent.delegation.prompts import Means
 from agent.delegation.result import to_text
 from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import (
@@ -77,7 +78,14 @@ class Scene:
         models = Models({"parent": ModelSpec("parent", "big")})
         compacting = Compacting(nobody, CompactionConfig())
         self.subagents = Subagents(
-            self.store, nobody, nobody, models, nobody, lambda *_: {}, compacting, Slots(3)
+            self.store,
+            nobody,
+            nobody,
+            models,
+            nobody,
+            lambda *_: Means({}, "", 50),
+            compacting,
+            Slots(3),
         )
 
     async def delegated(
