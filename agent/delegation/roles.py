@@ -1,5 +1,7 @@
 """The runs of a worker and of an overseer: what each is given, and what is taken as its word."""
 
+import asyncio
+import json
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -35,11 +37,13 @@ from agent.delegation.core.overseer import (
     parse_resolution,
 )
 from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
+from agent.delegation.core.sent_back import is_correction
 from agent.delegation.core.state import State
+from agent.delegation.core.text_calls import call_in
 from agent.delegation.last_call import Short
 from agent.delegation.prompts import Means, overseer_system, worker_system
 from agent.delegation.tables.parse import TableError, extend
-from agent.delegation.transcript import findings
+from agent.delegation.transcript import findings, shown_to
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall
 from agent.runtime.loop import (
@@ -50,7 +54,7 @@ from agent.runtime.loop import (
     FinalTool,
     OutOfIterations,
 )
-from agent.runtime.next_step import RunTools, calls_of, next_step
+from agent.runtime.next_step import END_NOW, RunTools, calls_of, next_step
 from agent.tools.base import Tools, parse_arguments
 from storage.records.entries import Entry
 
@@ -90,6 +94,9 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
         case LastWord(short, entry):
             return await _last_word(worker, short, entry)
         case Answered(entry):
+            written = await written_call(worker, entry)
+            if written is not None:
+                return _report(worker, written)
             return Narrated(str(entry.body["content"]), worker.raw_tail())
         case OutOfIterations(limit):
             return Exhausted(limit, worker.raw_tail())
@@ -108,6 +115,7 @@ async def _last_word(worker: Child, short: Short, entry: Entry) -> Event:
     """A report counts all the same; else its words do, or, where it has none, what it found."""
     final = {tool.name for tool in worker.agent.final_tools}
     report = next((call for call in calls_of(entry) if call.name in final), None)
+    report = report or await written_call(worker, entry)
     if report is not None:
         return _report(worker, report)
     found = str(entry.body["content"] or "").strip() or findings(worker.journal.path)
@@ -154,7 +162,8 @@ async def _send_back(worker: Child, text: str) -> None:
         if report is not None:
             await worker.answer(step.entry, report, text, correction=True)
     if report is None:
-        await worker.tell(text, correction=True)
+        more = END_NOW if is_correction(text) else {}
+        await worker.tell(text, correction=True, **more)
 
 
 OVERSEER_TOOLS = (
@@ -182,6 +191,10 @@ OVERSEER_TOOLS = (
 
 
 OVERSEER_ITERATIONS = 10
+NARRATED = (
+    f"That was no decision. Call one of {', '.join(tool.name for tool in OVERSEER_TOOLS)}. "
+    "This is the only correction."
+)
 
 
 def overseer_agent(spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
@@ -193,12 +206,13 @@ def overseer_agent(spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
         max_iterations=OVERSEER_ITERATIONS,
         final_tools=OVERSEER_TOOLS,
         max_calls=max_calls,
+        must_call=True,
     )
 
 
 async def run_overseer(overseer: Child, state: State) -> Event:
     """Run until the overseer decides. A decision that cannot be taken is its tool's error, and it
-    goes on. Raises ModelError."""
+    goes on; one that ends in text is told so once. Raises ModelError."""
     while True:
         match await overseer.run():
             case CalledFinal(entry, call):
@@ -207,11 +221,37 @@ async def run_overseer(overseer: Child, state: State) -> Event:
                 except ToolError as error:
                     await overseer.answer(entry, call, f"Error: {error}")
             case Answered(entry):
-                return GaveUp(str(entry.body["content"]))
+                told = await _from_text(overseer, state, entry)
+                if not isinstance(told, str):
+                    return told
+                if overseer.corrections():
+                    return GaveUp(str(entry.body["content"]))
+                await overseer.tell(told, correction=True)
             case OutOfIterations(limit):
                 return Exhausted(limit)
             case Asleep() | LastWord():
                 raise RuntimeError("an overseer waits for nobody and is not cut short")
+
+
+async def _from_text(overseer: Child, state: State, entry: Entry) -> Event | str:
+    """The decision that an overseer wrote, or what it is told of a text that holds none."""
+    call = await written_call(overseer, entry)
+    if call is None:
+        return NARRATED
+    try:
+        return decision(state, call)
+    except ToolError as error:
+        return f"Error: {error}"
+
+
+async def written_call(child: Child, entry: Entry) -> ToolCall | None:
+    """The final call that a child wrote into its text instead of making it."""
+    tools = {tool.name: tool.parameters for tool in child.agent.final_tools}
+    text = str(entry.body["content"] or "")
+    if not tools or "{" not in text:
+        return None
+    found = await asyncio.to_thread(call_in, text, tools, lambda: shown_to(child.journal.path))
+    return ToolCall("", found.name, json.dumps(found.arguments)) if found is not None else None
 
 
 def decision(state: State, call: ToolCall) -> Event:

@@ -54,6 +54,12 @@ def findings(path: Path) -> str:
     return "\n\n".join(found)
 
 
+def shown_to(path: Path) -> str:
+    """What an agent was told and what its tools gave back."""
+    heard = [e.body for e in path if e.kind is Kind.MESSAGE and e.body["role"] != "assistant"]
+    return "\n".join(str(body["content"]) for body in heard)
+
+
 def files_touched(tx: Transaction, journal: int) -> dict[str, str]:
     """Path → "read" or "wrote", of everything that workers read or wrote successfully."""
     touched: dict[str, str] = {}

@@ -66,6 +66,9 @@ class ToolCall:
     """JSON text, as the model wrote it: untrusted, maybe broken."""
 
 
+REQUIRED = "required"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     spec: ModelSpec
@@ -75,8 +78,8 @@ class Request:
     """OpenAI's tool shape: {"type": "function", "function": {name, description, parameters}}."""
     purpose: Purpose = Purpose()
     tool_choice: str = ""
-    """"none": no tool may be called; a tool's name: that one must be. "" leaves it to the model. A
-    provider that takes no such wish is not told."""
+    """"none": no tool may be called; REQUIRED: one must be; a tool's name: that one must be. ""
+    leaves it to the model. A provider that takes no such wish is not told."""
 
 
 @dataclass(frozen=True, slots=True)

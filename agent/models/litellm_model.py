@@ -30,6 +30,7 @@ from agent.models.base import (
 )
 from agent.models.litellm_usage import read_leniently
 from agent.models.retry import read_retry_after
+from agent.models.tool_choice import refuses_wish, tool_choice
 from agent.models.usage import count as token_count
 from agent.models.usage import dollars, estimated_input, estimated_output
 from agent.text.untrusted import storable
@@ -74,11 +75,14 @@ class LitellmModel:
     """Every provider that litellm knows, and every server that speaks OpenAI's chat protocol.
 
     `complete` tries nothing again; patience is Retrying's. `timeout` is seconds for the whole call.
+    Only a request whose wish for a tool is refused is sent once more, without it.
     """
 
     def __init__(self, *, timeout: float = 600.0) -> None:
         self._timeout = timeout
         self._litellm: Any = None
+        self._take_no_wish: set[tuple[str, str | None]] = set()
+        """Models, with their servers, that refused a wish for a tool."""
 
     async def warm_up(self) -> None:
         """Import litellm, which takes seconds. Once it is there, this does nothing."""
@@ -87,6 +91,18 @@ class LitellmModel:
 
     async def complete(self, request: Request) -> Reply:
         await self.warm_up()
+        place = (request.spec.model, request.spec.api_base)
+        if place in self._take_no_wish:
+            request = replace(request, tool_choice="")
+        try:
+            return await self._complete(request)
+        except ModelError as error:
+            if not request.tool_choice or not refuses_wish(error):
+                raise
+        self._take_no_wish.add(place)
+        return await self._complete(replace(request, tool_choice=""))
+
+    async def _complete(self, request: Request) -> Reply:
         spec = request.spec
         arguments = self._arguments(request)
         try:
@@ -127,8 +143,9 @@ class LitellmModel:
             raise _error(spec, ModelErrorKind.AUTH, text)
         if request.tools:
             arguments["tools"] = list(request.tools)
-            if request.tool_choice and self._takes("tool_choice", model, provider):
-                arguments["tool_choice"] = _tool_choice(request.tool_choice)
+            wish = tool_choice(request, provider)
+            if wish and self._takes("tool_choice", model, provider):
+                arguments["tool_choice"] = wish
         if spec.reasoning_effort and self._takes("reasoning_effort", model, provider):
             arguments["reasoning_effort"] = spec.reasoning_effort
         return arguments
@@ -152,10 +169,6 @@ class LitellmModel:
         turns a refusal (422) into two calls and an AttributeError."""
         supported = self._litellm.get_supported_openai_params(model, provider)
         return parameter in (supported or ())
-
-
-def _tool_choice(wish: str) -> str | Json:
-    return wish if wish == "none" else {"type": "function", "function": {"name": wish}}
 
 
 def _import_litellm() -> Any:

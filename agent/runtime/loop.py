@@ -12,6 +12,7 @@ from functools import partial
 
 from agent.concurrency import off_loop, together
 from agent.models.base import (
+    REQUIRED,
     Model,
     ModelError,
     ModelErrorKind,
@@ -36,6 +37,7 @@ from agent.runtime.next_step import (
     rounds,
     suspended_calls,
     tool_message,
+    wish,
 )
 from agent.runtime.people import Asker, asked_by
 from agent.tools.base import (
@@ -89,6 +91,8 @@ class Agent:
     final_tools: tuple[FinalTool, ...] = ()
     max_calls: int = 16
     """Tool calls of one reply that are run; the model is told that the others were not."""
+    must_call: bool = False
+    """Each of its replies is to call a tool."""
     waits_for_all: bool = False
     """While a call waits for a person the model is not called: nobody could tell it later."""
 
@@ -151,7 +155,7 @@ class Loop:
                         await self.before_model()
                     if rounds(self.journal.path) >= self.agent.max_iterations:
                         return OutOfIterations(self.agent.max_iterations)
-                    await self._call_model(self.journal.path)
+                    await self._call_model(self.journal.path, self._wish())
                 case RunTools(entry, calls):
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:
@@ -219,6 +223,12 @@ class Loop:
         if not isinstance(step, RunTools):
             return frozenset()
         return frozenset((step.entry.id, call.id) for call in step.calls)
+
+    def _wish(self) -> str:
+        agent, path = self.agent, self.journal.path
+        if agent.must_call:
+            return REQUIRED
+        return wish(path, [tool.name for tool in agent.final_tools], agent.max_iterations)
 
     async def call_last(self) -> Entry:
         """One call in which the model may call no tool; its reply. A call that it makes all the

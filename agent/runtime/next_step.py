@@ -7,7 +7,7 @@ the model must be called, which tool calls are still to be run, or that nothing 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.models.base import ToolCall
+from agent.models.base import REQUIRED, ToolCall
 from storage.records.entries import Entry, Json, Kind
 from storage.records.record_entries import SurplusCalls, SuspendedCall, held_in
 
@@ -97,6 +97,20 @@ def rounds(path: Sequence[Entry]) -> int:
             case _:
                 count = 0
     return count
+
+
+END_NOW = {"end_now": True}
+"""What a message has besides, after which nothing but a final tool's call is wanted."""
+
+
+def wish(path: Sequence[Entry], final: Sequence[str], limit: int) -> str:
+    """Which tool the next call of the model must call, if any: one that ends the run, where it
+    should have come, and in the last of `limit` steps."""
+    last = next((entry for entry in reversed(path) if entry.kind is Kind.MESSAGE), None)
+    late = last is not None and bool(last.body.get("end_now"))
+    if not final or not (late or rounds(path) == limit - 1):
+        return ""
+    return final[0] if len(final) == 1 else REQUIRED
 
 
 def _last_said(path: Sequence[Entry]) -> int:

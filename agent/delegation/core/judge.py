@@ -1,24 +1,26 @@
 """The judge: an independent model says whether an output meets its acceptance criteria.
 
 It fails closed. Whatever goes wrong, a model that is away, answers nothing or nothing that can be
-read, is INCONCLUSIVE with the reason, never PASS. The output is untrusted: it stands fenced, and
-only give_verdict's argument or an answer that is clearly one verdict counts.
+read, is INCONCLUSIVE with the reason, never PASS. The output is untrusted: it stands fenced.
 """
 
 import asyncio
-import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
 
 from agent.backoff import backoff
+from agent.delegation.core.verdict import (
+    GIVE_VERDICT,
+    VERDICT_NAME,
+    Said,
+    Verdict,
+    parse_verdict,
+)
 from agent.models.base import RETRIED, Model, ModelError, ModelSpec, Purpose, Reply, Request
 from agent.text.fencing import UNTRUSTED, fence
 from agent.text.sizing import BYTES_PER_TOKEN, pieces, size
 from agent.text.templates import cut
-from agent.text.untrusted import Pairs, as_text, plain, quote
+from agent.text.untrusted import quote
 from agent.tools.base import function_schema
 from storage.records.entries import Json, Usage, message
 
@@ -34,12 +36,6 @@ _CONCURRENT_PARTS = 4
 _FIRST_PAUSE = 0.5
 
 
-class Verdict(StrEnum):
-    PASS = "PASS"  # noqa: S105  (no password)
-    FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     verdict: Verdict
@@ -50,21 +46,7 @@ class Judgement:
     """The same by the model that answered."""
 
 
-GIVE_VERDICT: Json = {
-    "type": "object",
-    "properties": {
-        "verdict": {"type": "string", "enum": [verdict.value for verdict in Verdict]},
-        "reasoning": {
-            "type": "string",
-            "description": "Each criterion: met or not, and what shows it. What is missing.",
-        },
-    },
-    "required": ["verdict", "reasoning"],
-}
-"""JSON schema of give_verdict's arguments."""
-
-_TOOL = "give_verdict"
-_OFFERED = function_schema(_TOOL, "Give the verdict. Ends the judgement.", GIVE_VERDICT)
+_OFFERED = function_schema(VERDICT_NAME, "Give the verdict. Ends the judgement.", GIVE_VERDICT)
 
 _SYSTEM = f"""\
 You are an independent judge. Somebody else was given a task and acceptance criteria. Decide only \
@@ -92,75 +74,6 @@ _END = "That is all of it. Judge by the acceptance criteria and call give_verdic
 _REMINDER = (
     "The last answer was no verdict. Call give_verdict with verdict PASS, FAIL or INCONCLUSIVE."
 )
-
-_WORDS = {
-    "pass": Verdict.PASS,
-    "passed": Verdict.PASS,
-    "fail": Verdict.FAIL,
-    "failed": Verdict.FAIL,
-    "inconclusive": Verdict.INCONCLUSIVE,
-}
-_WORD = r"(pass(?:ed)?|fail(?:ed)?|inconclusive)"
-_MENTION = re.compile(rf"(?<![^\W_]){_WORD}(?![^\W_])", re.IGNORECASE)
-_OPENING = re.compile(
-    rf"[\s*_#`\"']*(?:verdict[\s*_]*[:=][\s*_]*)?{_WORD}[*_`\"']*"
-    r"(?=\s*\Z|\s*\n|[.:;!][\s*_`\"']|[.:;!]\Z|\s*[–—]|\s+-\s)",
-    re.IGNORECASE,
-)
-"""A verdict that a text begins with, with a mark or a line's end behind it."""
-_DENIAL = re.compile(r"\W*(?:not\b.*|(?:no|false)\W*)", re.IGNORECASE | re.DOTALL)
-_CODE_BLOCK = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
-
-Said = tuple[Verdict, str]
-
-
-def parse_verdict(reply: Reply) -> Said | None:
-    """The verdict and its reasoning, None where the reply is not clearly one verdict.
-
-    Taken from give_verdict's call; without one from a text that is an object with "verdict", or
-    that begins with one of the words and names no other one. Calls that disagree, keys that stand
-    twice and denied words are no verdict.
-    """
-    calls = [call for call in reply.tool_calls if call.name == _TOOL]
-    if not calls:
-        return _from_text(reply.content)
-    said = [_from_json(call.arguments) for call in calls]
-    first = said[0]
-    if first is None or any(other is None or other[0] is not first[0] for other in said):
-        return None
-    return first
-
-
-def _from_json(text: str) -> Said | None:
-    try:
-        given, faults = plain(json.loads(text, object_pairs_hook=Pairs))
-    except (ValueError, RecursionError):
-        return None
-    if faults or not isinstance(given, dict):
-        return None
-    verdict = _exact(given.get("verdict"))
-    return None if verdict is None else (verdict, as_text(given.get("reasoning")))
-
-
-def _exact(value: Any) -> Verdict | None:
-    return _WORDS.get(value.strip(" \t\r\n*_`\"'.!").casefold()) if isinstance(value, str) else None
-
-
-def _from_text(text: str) -> Said | None:
-    text = text.strip()
-    block = _CODE_BLOCK.fullmatch(text)
-    text = block[1] if block else text
-    if text.startswith("{"):
-        return _from_json(text)
-    opening = _OPENING.match(text)
-    if opening is None:
-        return None
-    verdict = _WORDS[opening[1].casefold()]
-    reasoning = text[opening.end() :]
-    named = {_WORDS[word.casefold()] for word in _MENTION.findall(text)}
-    if named != {verdict} or _DENIAL.fullmatch(reasoning):
-        return None
-    return verdict, reasoning.lstrip(" \t\r\n*_`\"'.:;!–—-")
 
 
 async def judge(
@@ -266,7 +179,7 @@ class _Bench:
             if wait:
                 await self.sleep(wait)
             messages = [message("system", _SYSTEM), message("user", text)]
-            request = Request(self.spec, messages, [_OFFERED], self.purpose)
+            request = Request(self.spec, messages, [_OFFERED], self.purpose, VERDICT_NAME)
             try:
                 reply = await self.model.complete(request)
             except ModelError as error:
@@ -276,7 +189,7 @@ class _Bench:
                     break
                 continue
             self.usage += reply.usage
-            if (said := parse_verdict(reply)) is not None:
+            if (said := parse_verdict(reply, question)) is not None:
                 return said
             self.problem = f"the judge gave no verdict but {_seen(reply)}"
             text, wait = f"{question}\n\n{_REMINDER}", 0.0

@@ -18,9 +18,17 @@ Go on from what you have seen already: look or run again only where that is not 
 with report_outcome again."""
 
 
+_ONLY = "This is the only correction."
+
+
 def correction(wrong: str) -> str:
     text = f"{wrong.removesuffix('.')}. Call report_outcome again, correctly."
-    return f"Error: {text} This is the only correction."
+    return f"Error: {text} {_ONLY}"
+
+
+def is_correction(told: str) -> bool:
+    """Else there is more to be done than to report."""
+    return told.endswith(_ONLY)
 
 
 def extension(before: BranchTable, after: BranchTable) -> str:

@@ -10,9 +10,9 @@ from agent.delegation.core.judge import (
     MAX_PARTS,
     REASONING_LIMIT,
     Judgement,
-    Verdict,
     judge,
 )
+from agent.delegation.core.verdict import Verdict
 from agent.models.base import (
     RETRIED,
     Model,
