@@ -10,7 +10,8 @@ from agent.delegation.child_models import ChildModels
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.model import Hydrated
 from agent.delegation.tables.model import BranchTable
-from agent.delegation.tables.parse import TableError, parse_table
+from agent.delegation.tables.parse import parse_table
+from agent.delegation.tables.source import TableError
 from agent.errors import ToolError
 from agent.models.registry import Models
 from agent.text.untrusted import quote

@@ -42,7 +42,8 @@ from agent.delegation.core.state import State
 from agent.delegation.core.text_calls import call_in
 from agent.delegation.last_call import Short
 from agent.delegation.prompts import Means, overseer_system, worker_system
-from agent.delegation.tables.parse import TableError, extend
+from agent.delegation.tables.parse import extend
+from agent.delegation.tables.source import TableError
 from agent.delegation.transcript import findings, shown_to
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall

@@ -14,7 +14,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from adapters.platforms import MEGABYTE, PLATFORMS
-from agent.delegation.tables.parse import MAX_BYTES, MAX_CONDITIONS, parse_table
+from agent.delegation.tables.parse import MAX_CONDITIONS, parse_table
+from agent.delegation.tables.source import MAX_BYTES
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig

@@ -5,8 +5,7 @@ come out as one BranchTable. What is wrong with it comes out as one TableError: 
 that has the wrong form, and once the form is right, what does not go together.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Self, TypeVar
 
@@ -23,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from agent.delegation.tables.lenient import Known, TableMending
 from agent.delegation.tables.model import (
     DEFAULT,
     SINGLE_BRANCH,
@@ -35,22 +35,18 @@ from agent.delegation.tables.model import (
     fold,
     to_json,
 )
+from agent.delegation.tables.source import TableError, check_size, load
+from agent.text.mending import Mending
 from agent.text.templates import faults_in
-from agent.text.untrusted import Pairs, PlainError, join, kind_of, plain, quote, read_text
+from agent.text.untrusted import join, kind_of, quote
 
-MAX_BYTES = 65_536
-"""UTF-8 bytes of a table's text, or of its JSON."""
 MAX_CONDITIONS = 100
 MAX_BRANCHES = 50
 """In one condition."""
-SHOWN_FAULTS = 8
 
 FILLED_DEFAULT = Action(ActionKind.ESCALATE, EscalationTier.OVERSEER)
 NO_DEFAULT = "the branch table has no default; what it does not foresee goes to the overseer"
 
-_WRAPPER = "branch_table"
-_TASK_KEYS = ("goal", "context")
-"""What may stand beside a wrapped table and is not read: the rest of the task it belongs to."""
 _EXTRA_KEYS: dict[ActionKind, tuple[str, ...]] = {
     ActionKind.REPORT: ("format",),
     ActionKind.REPORT_WITH_EVIDENCE: ("format",),
@@ -60,117 +56,64 @@ _EXTRA_KEYS: dict[ActionKind, tuple[str, ...]] = {
 _RESERVED = f"{DEFAULT!r} is what a worker reports where nothing fits; use another name"
 
 
-class TableError(ValueError):
-    """The table cannot be used. The text is for the model that wrote it: each fault and its place,
-    SHOWN_FAULTS of them at most."""
-
-    def __init__(self, faults: Iterable[str]) -> None:
-        self.faults = tuple(dict.fromkeys(faults))
-        shown = "; ".join(self.faults[:SHOWN_FAULTS])
-        hidden = len(self.faults) - SHOWN_FAULTS
-        super().__init__(shown + (f"; and {hidden} more" if hidden > 0 else ""))
-
-
 def parse_table(source: object, *, require_default: bool = False) -> BranchTable:
     """The table that an object, a list or a text describes. TableError for anything else.
 
-    Where there is no default, it is escalation to the overseer, with a warning in the table; with
-    `require_default` that is a fault.
+    What is plain though it is written otherwise is taken, with a warning in the table. Where there
+    is no default, it is escalation to the overseer, with a warning too; with `require_default` that
+    is a fault.
     """
-    value, faults = _load(source)
-    form = _validated(TableForm, value, faults)
-    conditions, defaults = form.read(faults)
+    mending = Mending()
+    value = TableMending(_KNOWN, mending).table(load(source, mending))
+    form = _validated(TableForm, value, mending)
+    conditions, defaults = form.read(mending.faults)
     if form.default is not None:
         defaults.append((DEFAULT, form.default.read()))
-    faults += [f"{at}: a second default; a table has one" for at, _ in defaults[1:]]
+    mending.faults += [f"{at}: a second default; a table has one" for at, _ in defaults[1:]]
     if not defaults and require_default:
-        faults.append("default is missing: say what is to be done where no condition fits")
+        text = "default is missing: say what is to be done where no condition fits"
+        mending.faults.append(text)
     table = BranchTable(
         conditions=conditions,
         default=defaults[0][1] if defaults else FILLED_DEFAULT,
         escalation_model=form.escalation_model,
         max_escalation_depth=form.max_escalation_depth,
-        warnings=() if defaults else (NO_DEFAULT,),
+        warnings=(*(() if defaults else (NO_DEFAULT,)), *mending.warnings()),
     )
-    return _finished(table, faults)
+    return _finished(table, mending)
 
 
 def extend(table: BranchTable, conditions: object) -> BranchTable:
     """The table with further conditions: a list of them, one, or text. TableError on faults.
 
     A condition with the description of an existing one replaces it and keeps its number; others
-    are added at the end. The default stays as it is, and giving one is a fault.
+    are added at the end. The default stays as it is, and giving one is a fault. The warnings are
+    the table's, and those about what is new.
     """
-    value, faults = _load(conditions)
+    mending = Mending()
+    value = load(conditions, mending)
     if not isinstance(value, dict):
         value = {"conditions": value}
-    elif "conditions" not in value:
+    elif all(fold(key) != "conditions" for key in value):
         value = {"conditions": [value]}
-    new, defaults = _validated(ConditionsForm, value, faults).read(faults)
-    faults += [f"{at}: the table keeps its default; give conditions only" for at, _ in defaults]
+    value = TableMending(_KNOWN, mending).table(value)
+    new, defaults = _validated(ConditionsForm, value, mending).read(mending.faults)
+    kept = "the table keeps its default; give conditions only"
+    mending.faults += [f"{at}: {kept}" for at, _ in defaults]
     by_name = {fold(condition.description): condition for condition in (*table.conditions, *new)}
     numbered = tuple(replace(c, number=i) for i, c in enumerate(by_name.values(), 1))
-    return _finished(replace(table, conditions=numbered), faults)
+    warnings = (*table.warnings, *mending.warnings())
+    return _finished(replace(table, conditions=numbered, warnings=warnings), mending)
 
 
-def _finished(table: BranchTable, faults: list[str]) -> BranchTable:
+def _finished(table: BranchTable, mending: Mending) -> BranchTable:
     """The table, where nothing was wrong and its normal form can be read again."""
     if len(table.conditions) > MAX_CONDITIONS:
-        faults.append(f"conditions: {_too_many(len(table.conditions), MAX_CONDITIONS)}")
-    if faults:
-        raise TableError(faults)
-    _check_size(_json_bytes(to_json(table)))
+        mending.faults.append(f"conditions: {_too_many(len(table.conditions), MAX_CONDITIONS)}")
+    if mending.faults:
+        raise TableError([*mending.faults, *mending.warnings()])
+    check_size(to_json(table))
     return table
-
-
-# The source as a plain value.
-
-
-def _load(source: object) -> tuple[Any, list[str]]:
-    """The source as a plain value, out of its wrapper, and its small faults. TableError where
-    nothing is left that could be read any further."""
-    faults: list[str] = []
-    try:
-        source = _read(_unwrapped(_read(source), faults))
-        if isinstance(source, list | tuple) and not isinstance(source, Pairs):
-            source = {"conditions": source}
-        value, small = plain(source)
-    except PlainError as error:
-        raise TableError([str(error)]) from None
-    _check_size(_json_bytes(value))
-    return value, faults + small
-
-
-def _read(source: object) -> object:
-    if not isinstance(source, str):
-        return source
-    _check_size(len(source.encode(errors="replace")))
-    return read_text(source)
-
-
-def _unwrapped(source: object, faults: list[str]) -> object:
-    if not isinstance(source, Mapping | Pairs):
-        return source
-    pairs = list(source.items() if isinstance(source, Mapping) else source)
-    inner = [value for key, value in pairs if key == _WRAPPER]
-    if not inner:
-        return source
-    if len(inner) > 1:
-        faults.append(f"the key {_WRAPPER!r} stands twice")
-    for key, _ in pairs:
-        if key not in (_WRAPPER, *_TASK_KEYS):
-            what = quote(key) if isinstance(key, str) else kind_of(key)
-            faults.append(f"unknown key {what} beside {_WRAPPER!r}; move it into the table")
-    return inner[0]
-
-
-def _json_bytes(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_BYTES:
-        raise TableError([f"{size:,} bytes are too many; a table has at most {MAX_BYTES:,}"])
 
 
 def _too_many(count: int, limit: int) -> str:
@@ -328,6 +271,13 @@ class TableForm(ConditionsForm):
     max_escalation_depth: Annotated[int, Field(strict=True, ge=0)] | None = None
 
 
+_KNOWN = Known(
+    table=frozenset(TableForm.model_fields),
+    condition=frozenset(ConditionForm.model_fields),
+    action=frozenset(ActionForm.model_fields),
+)
+
+
 def _repeated(names: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Which of the names stood there before, and what is said of it."""
     seen: set[str] = set()
@@ -352,12 +302,12 @@ _WORDS = {"action": ("an action", ActionKind), "tier": ("a tier", EscalationTier
 F = TypeVar("F", bound=_Form)
 
 
-def _validated(form: type[F], value: Any, faults: list[str]) -> F:
+def _validated(form: type[F], value: Any, mending: Mending) -> F:
     try:
         return form.model_validate(value)
     except ValidationError as error:
         said = [text for one in error.errors(include_url=False) for text in _said(one, form)]
-        raise TableError(faults + said) from None
+        raise TableError([*mending.faults, *said, *mending.warnings()]) from None
 
 
 def _said(error: ErrorDetails, form: type[_Form]) -> Iterator[str]:

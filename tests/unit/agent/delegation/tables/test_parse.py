@@ -13,7 +13,8 @@ from agent.delegation.tables.model import (
     report_branches,
     to_json,
 )
-from agent.delegation.tables.parse import TableError, extend, parse_table
+from agent.delegation.tables.parse import extend, parse_table
+from agent.delegation.tables.source import TableError
 from tests.support import small_tables
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 from tests.support.small_tables import one, table_of

@@ -7,7 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.delegation.tables.model import BranchTable, fold, to_json
-from agent.delegation.tables.parse import TableError, extend, parse_table
+from agent.delegation.tables.parse import extend, parse_table
+from agent.delegation.tables.source import TableError
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 
 patient = settings(deadline=None)
