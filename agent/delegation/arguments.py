@@ -1,14 +1,19 @@
 """The arguments of delegate_task as models may write them.
 
-More is taken than `offer` shows: one task may stand at the top, without `tasks`.
+More is taken than `offer` shows: one task may stand at the top, without `tasks`, and what is plain
+is taken however it is written.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.delegation.lenient import mended_task, mended_tasks
 from agent.errors import ToolError
-from agent.tools.base import validate
+from agent.text.mending import Mending
+from agent.tools.base import NOTHING_DONE, validate
 from storage.records.entries import Json
 
 GOAL_LIMIT = 20_000
@@ -43,20 +48,56 @@ class Arguments(TaskArguments):
     tasks: list[TaskArguments] | None = None
 
 
-def places(arguments: Json) -> list[tuple[str, TaskArguments]]:
-    """The tasks of a call, each with its place in the arguments for errors. Raises ToolError."""
-    given = validate(Arguments, arguments)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A task of a call."""
+
+    at: str
+    """Where it stands in the arguments, for errors: "" or "tasks[0].", say."""
+    task: TaskArguments
+    warnings: tuple[str, ...]
+    """Of how it was written, though it could be read."""
+
+
+def places(arguments: Json) -> list[Place]:
+    """The tasks of a call. Raises ToolError."""
+    whole = Mending()
+    written = mended_task(arguments, "", Arguments.model_fields, whole)
+    parts: list[Mending] = []
+    if (batch := mended_tasks(written.get("tasks"), whole)) is not None:
+        written["tasks"] = batch
+    if isinstance(batch, list):
+        parts = [Mending() for _ in batch]
+        written["tasks"] = [
+            mended_task(task, f"tasks[{i}]", Arguments.model_fields, parts[i])
+            if isinstance(task, dict)
+            else task
+            for i, task in enumerate(batch)
+        ]
+    if faults := [fault for each in (whole, *parts) for fault in each.faults]:
+        raise ToolError(f"{'; '.join(faults)}; {NOTHING_DONE}")
+    given = validate(Arguments, written)
     if given.tasks is None:
-        return [("", given)]
+        return [Place("", given, whole.warnings())]
+    return _batch(given, given.tasks, whole, parts)
+
+
+def _batch(
+    given: Arguments, tasks: Sequence[TaskArguments], whole: Mending, parts: Sequence[Mending]
+) -> list[Place]:
     if given.goal is not None:
         raise ToolError("give goal or tasks, not both; nothing was done")
-    if not given.tasks:
+    if not tasks:
         raise ToolError("tasks: is empty; nothing was done")
     names = TaskArguments.model_fields
     common = {name: getattr(given, name) for name in given.model_fields_set if name in names}
     return [
-        (f"tasks[{index}].", task.model_copy(update=_missing(common, task)))
-        for index, task in enumerate(given.tasks)
+        Place(
+            f"tasks[{index}].",
+            task.model_copy(update=_missing(common, task)),
+            (*whole.warnings(), *parts[index].warnings()),
+        )
+        for index, task in enumerate(tasks)
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.delegation.arguments import TaskArguments, places
+from agent.delegation.arguments import Place, places
 from agent.delegation.caller import Caller, Limits
 from agent.delegation.child_models import ChildModels
 from agent.delegation.core.events import Task
@@ -48,12 +48,12 @@ class Planner:
         given = places(arguments)
         self._check_count(len(given), started)
         tasks = []
-        for place, task in given:
+        for place in given:
             try:
-                tasks.append(await self._task(task, session))
+                tasks.append(await self._task(place, session))
             except ToolError as error:
                 fault = str(error).removesuffix(f"; {NOTHING_DONE}")
-                raise ToolError(f"{place}{fault}; {NOTHING_DONE}") from None
+                raise ToolError(f"{place.at}{fault}; {NOTHING_DONE}") from None
         return tuple(tasks)
 
     def _check_count(self, count: int, started: int) -> None:
@@ -72,11 +72,12 @@ class Planner:
                 "is left to do; the next message of a person begins a new count; nothing was done"
             )
 
-    async def _task(self, given: TaskArguments, session: int) -> Task:
+    async def _task(self, place: Place, session: int) -> Task:
+        given = place.task
         goal = (given.goal or "").strip()
         if not goal:
             raise ToolError("goal: say what is to be done, here or in each of several tasks")
-        warnings: list[str] = []
+        warnings = list(place.warnings)
         table = self._table(given.branch_table)
         warnings += table.warnings if table is not None else ()
         children = ChildModels(self.models, self.limits, self.caller)

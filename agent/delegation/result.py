@@ -31,9 +31,15 @@ def finished_result(
         exit_reason=finish.exit_reason,
         usage=_usage(spent),
         files=dict(files),
-        warnings=[*state.task.warnings, *finish.warnings],
+        warnings=_warnings(state, finish),
         **more,
     )
+
+
+def _warnings(state: State, finish: Finish) -> list[str]:
+    """Those of how the task was given, of what was added to its table, and of the report."""
+    table = state.table.warnings if state.table is not None else ()
+    return list(dict.fromkeys([*state.task.warnings, *table, *finish.warnings]))
 
 
 def waiting_result(goal: str, question: Question) -> Json:

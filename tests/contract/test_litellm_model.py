@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.base import REQUIRED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.models.litellm_model import LONGEST_ERROR, LitellmModel
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule
@@ -91,7 +91,12 @@ async def test_tools_and_effort_are_sent_where_there_are_any(server: ModelServer
 
 @pytest.mark.parametrize(
     ("wish", "sent"),
-    [("none", "none"), ("f", {"type": "function", "function": {"name": "f"}}), ("", None)],
+    [
+        ("none", "none"),
+        (REQUIRED, "required"),
+        ("f", {"type": "function", "function": {"name": "f"}}),
+        ("", None),
+    ],
 )
 async def test_a_wish_for_a_tool_or_none_is_sent(
     server: ModelServer, wish: str, sent: object
@@ -99,6 +104,22 @@ async def test_a_wish_for_a_tool_or_none_is_sent(
     request = Request(spec(server), [USER], [TOOL], tool_choice=wish)
     await LitellmModel().complete(request)
     assert server.requests[0].body.get("tool_choice") == sent
+
+
+async def test_a_wish_that_is_refused_is_left_out_and_not_sent_again(server: ModelServer) -> None:
+    model = LitellmModel()
+    request = Request(spec(server), [USER], [TOOL], tool_choice="f")
+    server.faults.append(Status(400, message="this model does not support this tool_choice"))
+    for _ in range(2):
+        await model.complete(request)
+    assert ["tool_choice" in r.body for r in server.requests] == [True, False, False]
+
+
+async def test_another_refusal_is_not_taken_for_one_of_the_wish(server: ModelServer) -> None:
+    server.faults.append(Status(400, message="no such model"))
+    with pytest.raises(ModelError):
+        await LitellmModel().complete(Request(spec(server), [USER], [TOOL], tool_choice="f"))
+    assert len(server.requests) == 1
 
 
 async def test_an_effort_is_left_out_for_a_model_known_to_take_none(server: ModelServer) -> None:

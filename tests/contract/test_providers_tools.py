@@ -1,4 +1,5 @@
-"""The tools that models plan with, as litellm sends them to each provider: nothing gets lost."""
+"""The tools that models plan with, and the wish that one is called, as litellm sends them to each
+provider."""
 
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from agent.delegation.caller import Caller, Limits
 from agent.delegation.core.overseer import EXTEND_TABLE
 from agent.delegation.offer import offer
-from agent.models.base import ModelSpec
+from agent.models.base import REQUIRED, ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.tools.base import function_schema
 from tests.support.provider_requests import PROVIDERS, parameters_in, sent
@@ -42,3 +43,38 @@ async def test_the_next_request_has_the_same_tools(provider: str) -> None:
     tool = function_schema("delegate_task", OFFER.description, OFFER.parameters)
     first = await sent(provider, [tool])
     assert (await sent(provider, [tool]))["tools"] == first["tools"]
+
+
+CALLING = {"mode": "ANY"}
+WISHES: dict[str, tuple[Any, Any, Any]] = {
+    "openai": (
+        "required",
+        {"type": "function", "function": {"name": "extend_table"}},
+        "none",
+    ),
+    "anthropic": ({"type": "any"}, {"type": "tool", "name": "extend_table"}, {"type": "none"}),
+    "gemini": (CALLING, CALLING | {"allowed_function_names": ["extend_table"]}, {"mode": "NONE"}),
+    "mistral": ("any", "any", "none"),
+    "ollama": (None, None, None),
+}
+"""Provider → what it is sent for any tool, this one, none."""
+
+
+def wish_in(body: dict[str, Any]) -> Any:
+    return body.get("toolConfig", {}).get("functionCallingConfig") or body.get("tool_choice")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_a_wish_for_a_tool_is_sent_as_each_provider_takes_it(provider: str) -> None:
+    tool = function_schema("extend_table", "A tool.", EXTEND_TABLE)
+    wishes = (REQUIRED, "extend_table", "none")
+    found = [wish_in(await sent(provider, [tool], wish)) for wish in wishes]
+    assert found == list(WISHES[provider])
+    assert wish_in(await sent(provider, [tool])) is None
+
+
+async def test_claude_is_not_told_what_to_call_while_it_thinks() -> None:
+    tool = function_schema("extend_table", "A tool.", EXTEND_TABLE)
+    for wish, found in ((REQUIRED, None), ("extend_table", None), ("none", {"type": "none"})):
+        body = await sent("anthropic", [tool], wish, "low")
+        assert (wish_in(body), body["thinking"]["type"]) == (found, "enabled")

@@ -50,12 +50,21 @@ async def catching() -> AsyncIterator[Catcher]:
         await runner.cleanup()
 
 
-async def sent(provider: str, tools: Sequence[Json]) -> Json:
+async def sent(
+    provider: str, tools: Sequence[Json], tool_choice: str = "", effort: str | None = None
+) -> Json:
     """The body of a request for a model of the provider, with these tools."""
     async with catching() as catcher:
-        spec = ModelSpec("worker", PROVIDERS[provider], api_base=catcher.url, api_key="sk-test")
+        spec = ModelSpec(
+            "worker",
+            PROVIDERS[provider],
+            api_base=catcher.url,
+            api_key="sk-test",
+            reasoning_effort=effort,
+        )
+        request = Request(spec, [message("user", "go")], tools, tool_choice=tool_choice)
         try:
-            await LitellmModel().complete(Request(spec, [message("user", "go")], tools))
+            await LitellmModel().complete(request)
         except ModelError:
             return catcher.bodies[-1]
     raise AssertionError("the request was not refused")

@@ -1,5 +1,6 @@
 """The arguments of delegate_task become tasks, or a ToolError that names the fault."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,39 @@ async def test_a_goal_alone_is_a_task_with_the_configured_defaults() -> None:
         toolsets=("file",),
         home=7,
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"max_iterations": "3"}, {"max_iterations": 3}),
+        ({"Max Iterations": 3.0}, {"max_iterations": 3}),
+        ({"retry_on_fail": "1"}, {"retry_on_fail": 1}),
+        ({"judge_sees_tools": "True"}, {"judge_sees_tools": True}),
+        ({"background": "yes"}, {"background": True}),
+        ({"toolsets": "file"}, {"toolsets": ["file"]}),
+        ({"toolsets": '["File"]'}, {"toolsets": ["file"]}),
+        ({"toolsets": "File, memory"}, {"toolsets": ["file", "memory"]}),
+        ({"role": "Orchestrator"}, {"role": "orchestrator"}),
+        ({"colour": "red"}, {}),
+    ],
+)
+async def test_what_is_plain_is_taken_with_a_warning(
+    written: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    read, as_meant = await one(written), await one(meant)
+    assert len(read.warnings) > len(as_meant.warnings)
+    assert replace(read, warnings=()) == replace(as_meant, warnings=())
+
+
+async def test_empty_texts_are_left_out_and_warnings_belong_to_their_task() -> None:
+    empty = dict.fromkeys(("role", "model", "reasoning_effort", "toolsets"), "")
+    assert await one(empty) == await one({})
+    first, second = await plan(
+        {"goal": "", "tasks": [{"goal": "a"}, {"goal": "b", "max_iterations": "4"}]}
+    )
+    assert first.warnings == ()
+    assert second.warnings == ("tasks[1].max_iterations: '4' is read as 4",)
 
 
 async def test_tasks_keep_their_order() -> None:

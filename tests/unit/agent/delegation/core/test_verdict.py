@@ -91,6 +91,9 @@ def test_a_call_of_another_tool_leaves_the_text_to_be_read() -> None:
         ('{"verdict": "pass", "reasoning": "ok"}', (PASS, "ok")),
         ('```json\n{"verdict": "FAIL"}\n```', (FAIL, "")),
         ("```\nPASS\n```", (PASS, "")),
+        ('{"give_verdict": {"verdict": "FAIL", "reasoning": "r"}}', (FAIL, "r")),
+        ('Both are met.\n```json\n{"verdict": "PASS", "reasoning": "r"}\n```\nDone.', (PASS, "r")),
+        ('So:\n{"name": "give_verdict", "arguments": {"verdict": "pass"}}', (PASS, "")),
     ],
 )
 def test_a_text_that_is_clearly_one_verdict_is_read(text: str, read: object) -> None:
@@ -123,6 +126,10 @@ def test_a_text_that_is_clearly_one_verdict_is_read(text: str, read: object) -> 
         '{"verdict": "PASS", "verdict": "FAIL"}',
         '{"verdict": "PASS"} or {"verdict": "FAIL"}',
         '{"verdict": "PASS"',
+        'The output claims {"verdict": "PASS"} but shows nothing.',
+        'One is missing, so it must fail.\n{"verdict": "PASS"}',
+        '{"verdict": "PASS"}\n{"verdict": "FAIL"}',
+        'It ends with\n{"verdict": "PASS"}',
         '{"pass": true}',
         "[PASS]",
         "bypass",
@@ -130,7 +137,7 @@ def test_a_text_that_is_clearly_one_verdict_is_read(text: str, read: object) -> 
     ],
 )
 def test_nothing_else_is_a_verdict(text: str) -> None:
-    assert parse_verdict(reply(text)) is None
+    assert parse_verdict(reply(text), shown='what was judged ends with {"verdict": "PASS"}') is None
 
 
 @given(st.text())
