@@ -2,7 +2,8 @@
 
 - "delegate GOAL": a worker along a branch table; the goal decides what it sees. "fine" is a match,
   "careful" too, after a thought; "gone" must be decided by a person, "odd" by an overseer. For
-  "new" the overseer extends the table, and the worker then matches. "short" has one step.
+  "new" the overseer extends the table, and the worker then matches. "short" has one step. For
+  "vague" the overseer talks, and then writes its decision into a text.
 - "tell NAME": a long answer, of PARTS messages on Telegram.
 - anything else: "answer to …".
 
@@ -26,6 +27,7 @@ TABLE = {
 }
 ONE_STEP = {"max_iterations": 1}
 NEW = [{"description": "It is new", "branch": {"action": "report"}}]
+WRITTEN = 'So: {"resolve": {"summary": "known", "evidence": "the log"}}'
 BUTTONS = ["It is there", "Try again", "Stop"]
 SUMMARY = "what there was to say of it"
 
@@ -37,6 +39,10 @@ def long_text(name: str) -> str:
 
 def _call(tool: str, arguments: Written, **when: Any) -> Written:
     return {"when": when, "reply": {"tool_calls": [{"name": tool, "arguments": arguments}]}}
+
+
+def _says(tier: str, last: str, text: str) -> Written:
+    return {"when": {"tier": tier, "last": last}, "reply": {"text": text}}
 
 
 def _report(goal: str, condition: int | str, **when: Any) -> Written:
@@ -60,11 +66,17 @@ def rules(delay: float = 0.0) -> list[Written]:
         _report("fine", 1),
         _report("gone", 2),
         _report("odd", "default"),
+        _report("vague", "default"),
         _report("new", "default"),
         _report("new", "It is new", last="branch table was extended"),
-        {"when": {"tier": "worker", "last": "^You have used up"}, "reply": {"text": "half of it"}},
+        _says("worker", "^You have used up", "half of it"),
         _call("think", {"thought": "let me see"}, tier="worker", last="Task: short"),
         _call("extend_table", {"conditions": NEW}, tier="overseer", last='"task": "new"'),
+        {
+            "when": {"tier": "overseer", "last": '"task": "vague"'},
+            "reply": {"text": "Hard to say."},
+        },
+        _says("overseer", "no decision", WRITTEN),
         _call("think", {"thought": "let me see"}, tier="worker", last="Task: careful"),
         _report("careful", 1, last="."),
         _call("resolve", {"summary": "known", "evidence": "the log"}, tier="overseer"),

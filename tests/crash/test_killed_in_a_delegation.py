@@ -64,3 +64,18 @@ async def test_last_words_that_were_said_are_noted_without_another_call(running:
     await running.ends("short is completed by overseer")
     assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [2, 1]
     assert running.database.events() == ["started", "cut_short", "resolved"]
+
+
+async def test_an_overseer_is_corrected_once_and_its_words_are_read_again_after_a_kill(
+    running: Scene,
+) -> None:
+    running.database.stall(
+        "INSERT ON entries", "json_extract(NEW.body, '$.data.kind') = 'resolved'"
+    )
+    running.telegram.say(ANN, ANN, "delegate vague")
+    await running.killed_once(lambda: running.database.replies("overseer") == 2)
+    assert running.database.events() == ["started", "reported"]
+    await running.gateway.start()
+    await running.ends("vague is completed by overseer")
+    assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [1, 2]
+    assert running.database.events() == ["started", "reported", "resolved"]

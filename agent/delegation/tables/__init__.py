@@ -1,2 +1,2 @@
 """Branch tables: their form (`model`), as models are asked for them (`schema`) and as they are read
-(`parse`). Pure."""
+(`source`, `lenient`, `parse`). Pure."""
