@@ -99,8 +99,9 @@ class LitellmModel:
         except ModelError as error:
             if not request.tool_choice or not refuses_wish(error):
                 raise
+        reply = await self._complete(replace(request, tool_choice=""))
         self._take_no_wish.add(place)
-        return await self._complete(replace(request, tool_choice=""))
+        return reply
 
     async def _complete(self, request: Request) -> Reply:
         spec = request.spec

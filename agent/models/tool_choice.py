@@ -10,7 +10,7 @@ from agent.models.base import REQUIRED, ModelError, ModelErrorKind, Request
 from storage.records.entries import Json
 
 _MISTRAL = "mistral"
-_WISH = re.compile(r"tool[ _]?(choice|use)|function[ _]?call", re.IGNORECASE)
+_WISH = re.compile(r"tool[ _]?choice|function[ _]?call", re.IGNORECASE)
 
 
 def tool_choice(request: Request, provider: str) -> str | Json:

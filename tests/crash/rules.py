@@ -72,10 +72,7 @@ def rules(delay: float = 0.0) -> list[Written]:
         _says("worker", "^You have used up", "half of it"),
         _call("think", {"thought": "let me see"}, tier="worker", last="Task: short"),
         _call("extend_table", {"conditions": NEW}, tier="overseer", last='"task": "new"'),
-        {
-            "when": {"tier": "overseer", "last": '"task": "vague"'},
-            "reply": {"text": "Hard to say."},
-        },
+        _says("overseer", '"task": "vague"', "Hard to say."),
         _says("overseer", "no decision", WRITTEN),
         _call("think", {"thought": "let me see"}, tier="worker", last="Task: careful"),
         _report("careful", 1, last="."),

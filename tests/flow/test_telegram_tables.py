@@ -1,5 +1,6 @@
 """The tables of the branch-table proposal, every branch, through Telegram and litellm."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,30 @@ async def test_a_wrong_report_is_corrected_once_and_then_escalated(
         assert (result["status"], result["resolved_by"]) == ("completed", "overseer")
         assert len(g.asked("worker")) == 2
         assert corrected_with in g.asked("worker")[1].messages[-1]["content"]
+
+
+async def test_what_models_write_into_texts_counts_and_calls_are_wished_for(
+    tmp_path: Path,
+) -> None:
+    odd = {"condition": "default", "branch": "default", "evidence": "a captcha"}
+    decision = {"resolve": {"summary": "It needs a person's eye.", "evidence": "the captcha"}}
+    rules = [
+        delegate(YAML_TABLE),
+        says("worker", "Something is odd.") | {"times": 1},
+        says("worker", f"Well:\n```json\n{json.dumps({'report_outcome': odd})}\n```"),
+        says("overseer", f"This is clear. {json.dumps(decision)}"),
+        ANSWER,
+    ]
+    async with telegram_gateway(tmp_path, rules) as g:
+        g.say("go")
+        result = await result_of(g)
+        assert (result["summary"], result["resolved_by"]) == (
+            "It needs a person's eye.",
+            "overseer",
+        )
+        wishes = [request.body.get("tool_choice") for request in g.asked("worker")]
+        assert wishes == [None, {"type": "function", "function": {"name": "report_outcome"}}]
+        assert [r.body.get("tool_choice") for r in g.asked("overseer")] == ["required"]
 
 
 async def test_a_corrected_report_counts(tmp_path: Path) -> None:
