@@ -1,6 +1,7 @@
 """Questions to people, pressed by whoever may and may not, on Discord."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.flow.discord_gateway import (
     DiscordGateway,
     discord_gateway,
 )
-from tests.flow.telegram_gateway import ANSWER, call, report, results_in
+from tests.flow.telegram_gateway import ANSWER, call, report, results_in, says
 from tests.stand_ins.discord_rest import Fail
 
 DECIDED = "✅ olga decided: Stop"
@@ -53,6 +54,28 @@ async def test_a_press_decides_and_every_trace_of_the_buttons_goes(tmp_path: Pat
         assert "May it be dead?" in question["content"]
         assert g.discord.whispers == []
         assert len(g.asked("worker")) == 1
+
+
+async def test_a_question_that_the_overseer_wrote_into_a_text_has_its_options_as_buttons(
+    tmp_path: Path,
+) -> None:
+    table = [{"condition": "There", "branch": "report"}, {"default": "ESCALATE"}]
+    asking = {"question": "Which one is it?", "options": ["The red one", "The blue one"]}
+    rules = [
+        call("parent", "delegate_task", {"goal": "look", "branch_table": table}, last="go"),
+        report("default", "default", "two of them"),
+        says("overseer", f"A person must say.\n{json.dumps({'escalate_to_human': asking})}"),
+        ANSWER,
+    ]
+    async with discord_gateway(tmp_path, rules) as g:
+        g.tells("go")
+        question = await g.reads("Which one is it?")
+        g.discord.press(question, "The blue one", OLGA)
+        result = await result_of(g)
+        assert result["resolved_by"] == "human"
+        assert "The blue one" in result["summary"]
+        assert "default: 'ESCALATE' is read as escalate" in "\n".join(result["warnings"])
+        assert len(g.asked("overseer")) == 1
 
 
 async def test_a_press_from_a_stranger_changes_nothing_and_only_they_hear_it(
