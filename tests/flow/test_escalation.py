@@ -143,7 +143,6 @@ async def test_a_malformed_table_is_a_tool_error_and_the_turn_goes_on(
         ({"model": "no-such"}, "no-such"),
         ({"toolsets": ["rocket"]}, "rocket"),
         ({"max_iterations": 0}, "max_iterations"),
-        ({"colour": "red"}, "colour"),
         ({"tasks": [{"goal": "x"}]}, "not both"),
     ],
 )
