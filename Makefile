@@ -12,11 +12,13 @@ run: setup
 demo: setup
 	@$(BIN)/bough demo
 
-# Many tests wait for processes: more workers than cores pay off.
+# Many tests wait for processes: more workers than cores pay off. Those of a file share what they
+# start, so one worker runs them all, and files come in their order: the long ones are not the last.
 WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(PYTEST)
 
 check: setup
 	$(BIN)/ruff check .
