@@ -4,7 +4,7 @@ UV ?= $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 PACKAGES := gateway adapters agent storage
 
-.PHONY: run demo test check bench pictures setup
+.PHONY: run demo test test-all check bench pictures setup
 
 run: setup
 	@$(BIN)/bough run $(if $(CONFIG),--config $(CONFIG))
@@ -19,6 +19,10 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 
 test: setup
 	$(PYTEST)
+
+# The same with five times as many examples for each property.
+test-all: setup
+	$(PYTEST) --hypothesis-profile thorough
 
 check: setup
 	$(BIN)/ruff check .

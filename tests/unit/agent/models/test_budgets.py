@@ -7,7 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
 from agent.models.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
@@ -248,7 +248,6 @@ async def test_without_budgets_everything_goes(store: SqlStore) -> None:
     await bank.call()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     limit=st.floats(1.0, 20.0),
     sizes=st.lists(st.integers(0, OUTPUT_RESERVED), min_size=1, max_size=30),
