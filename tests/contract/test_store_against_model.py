@@ -20,10 +20,9 @@ from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, S
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.naive import NaiveTree
-from tests.contract.stores import Clock, compaction, new_session, said
 from tests.support.examples import examples
 from tests.support.postgres import PostgresServer
-from tests.support.stores import fresh_url
+from tests.support.stores import Clock, compaction, fresh_url, new_session, said
 
 
 @dataclass

@@ -12,9 +12,8 @@ from storage.search.query import MOST_ENDINGS
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.naive import naive_find
-from tests.contract.stores import Clock, append, compaction, new_session, said, texts
 from tests.support.postgres import PostgresServer
-from tests.support.stores import fresh_url
+from tests.support.stores import Clock, append, compaction, fresh_url, new_session, said, texts
 
 
 async def follow(store: Store) -> int:

@@ -4,6 +4,7 @@ time, and are processes of their own otherwise."""
 import asyncio
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Self
 
 from gateway.__main__ import main
+
+PATIENCE = 90.0
+"""Seconds until a command that does not end is a failure."""
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.support.preloaded"])
@@ -60,6 +64,20 @@ class ForkedProcess:
         asyncio.get_running_loop().remove_reader(self._process.sentinel)
         self._process.join()
         self._ended.set()
+
+
+async def finished(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """A command's exit status, and all that it said, once it has ended by itself."""
+    process = await ForkedProcess.start(arguments, folder, environment)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            said = await process.stdout.read()
+            return await process.wait(), said.decode()
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
 
 
 def _run(

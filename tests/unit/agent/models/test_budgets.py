@@ -19,8 +19,7 @@ from gateway.errors import ConfigError
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine
 from storage.sql.store import SqlStore
-from tests.contract.stores import Clock
-from tests.support.stores import fresh_store
+from tests.support.stores import Clock, fresh_store
 
 PRICED = ModelSpec("parent", "m", input_cost=0.0, output_cost=1 / OUTPUT_RESERVED)
 """A dollar is set aside for each call."""
