@@ -34,6 +34,7 @@ from storage.records.entries import (
     Strand,
     Stretch,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories import bulk, tree_queries
 from storage.sql.rows import (
     ENTRY_COLUMNS,
@@ -81,7 +82,7 @@ _STRAND = (
     .scalar_subquery()
 )
 # Where the session is as the caller saw it: the entry, with its place. Else nothing.
-_APPEND = (
+_APPEND = Prepared(
     insert(entries)
     .from_select(
         ["session", "parent", "number", "depth", "strand", *_GIVEN],
@@ -108,12 +109,12 @@ _APPEND = (
     )
     .returning(entries.c.id, entries.c.number, entries.c.depth)
 )
-_MOVE = (
+_MOVE = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
 )
-_COUNT = (
+_COUNT = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(last_number=bindparam("number"))
@@ -214,14 +215,14 @@ class SqlTree:
             "tokens": draft.tokens,
             "time": time,
         }
-        appended = self._connection.execute(_APPEND, values).one_or_none()
+        appended = _APPEND.row(self._connection, values)
         if appended is None:
             raise self._not_as_seen(session, after, epoch)
         entry, number, depth = appended
         if aside:
-            self._connection.execute(_COUNT, {"of_session": session, "number": number})
+            _COUNT.run(self._connection, {"of_session": session, "number": number})
         else:
-            self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
+            _MOVE.run(self._connection, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
