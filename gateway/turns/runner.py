@@ -92,7 +92,8 @@ class TurnRunner:
         finally:
             del self.running[session]
             if not turn.aside:
-                self._paths.keep(session, from_first_kept(turn.journal.path))
+                journal = turn.journal
+                self._paths.keep(session, from_first_kept(journal.path), journal.context)
 
     async def _begin(self, session: int) -> Turn | None:
         found = await self._begin_with(session, self._paths.get(session))
@@ -128,7 +129,8 @@ class TurnRunner:
             settle_running(tx, session, path)
         for row in fresh:
             path.append(append_message(tx, row, session, path[-1].id if path else None))
-        journal = Journal(self.store, session, held.epoch, tuple(path))
+        context = self._paths.context(session)
+        journal = Journal(self.store, session, held.epoch, tuple(path), context=context)
         call = pending_call(tx, rows[0])
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)
