@@ -18,6 +18,7 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories.directory import set_cursor
 from storage.sql.rows import insert_row, upsert
 from storage.sql.schema import files, inbox, message_links, outbox
@@ -34,15 +35,15 @@ _INBOX_COLUMNS = (
     inbox.c.time,
 )
 _GIVEN = ("key", "kind", "address", "payload", "session", "state", "time")
-_RECEIVE = upsert(inbox, _GIVEN, key=["key"], returning="id")
+_RECEIVE = Prepared(upsert(inbox, _GIVEN, key=["key"], returning="id"))
 _ARRIVED = select(*_INBOX_COLUMNS).where(inbox.c.id == bindparam("row"))
 _UNFINISHED = (
     select(*_INBOX_COLUMNS).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
 )
-_UNFINISHED_OF = _UNFINISHED.where(inbox.c.session == bindparam("session"))
+_UNFINISHED_OF = Prepared(_UNFINISHED.where(inbox.c.session == bindparam("session")))
 _SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
-_LINK = update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to"))
+_LINK = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to")))
 _FINISH = (
     update(inbox)
     .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
@@ -61,7 +62,10 @@ _OUTBOX_COLUMNS = (
     outbox.c.error,
     outbox.c.time,
 )
-_ENQUEUE = insert(outbox)
+_PARCEL = ("address", "kind", "payload", "entry", "edits", "state", "message_id", "error", "time")
+_ENQUEUE = Prepared(
+    insert(outbox).values({name: bindparam(name) for name in _PARCEL}).returning(outbox.c.id)
+)
 _ENQUEUED = select(*_OUTBOX_COLUMNS).where(outbox.c.id == bindparam("row"))
 # As it stands in the index, so that it is known to fit when the statement is planned.
 _IS_PENDING = outbox.c.state == literal_column(f"'{OutboxState.PENDING.value}'")
@@ -106,11 +110,13 @@ _FAILED = (
 _LINKED = select(message_links.c.entry).where(
     message_links.c.address == bindparam("at"), message_links.c.message_id == bindparam("message")
 )
-_LINK_MESSAGE = upsert(
-    message_links,
-    ["address", "message_id", "entry"],
-    key=["address", "message_id"],
-    change=["entry"],
+_LINK_MESSAGE = Prepared(
+    upsert(
+        message_links,
+        ["address", "message_id", "entry"],
+        key=["address", "message_id"],
+        change=["entry"],
+    )
 )
 _KEEP = insert(files)
 _KEPT = select(files.c.name, files.c.data, files.c.picture).where(files.c.id == bindparam("file"))
@@ -136,7 +142,7 @@ class SqlInbox:
             "state": InboxState.OPEN.value,
             "time": self._now,
         }
-        row: int | None = self._connection.execute(_RECEIVE, values).scalar()
+        row: int | None = _RECEIVE.scalar(self._connection, values)
         if row is None:
             return None
         if arrival.session is not None:
@@ -163,11 +169,10 @@ class SqlInbox:
         return _inbox_row(found)
 
     def unfinished(self, session: int | None = None) -> list[InboxRow]:
-        if session is None:
-            rows = self._connection.execute(_UNFINISHED)
-        else:
-            rows = self._connection.execute(_UNFINISHED_OF, {"session": session})
-        return [_inbox_row(row) for row in rows]
+        if session is not None:
+            found = _UNFINISHED_OF.rows(self._connection, {"session": session})
+            return [_inbox_row(row) for row in found]
+        return [_inbox_row(row) for row in self._connection.execute(_UNFINISHED)]
 
     def route(self, row: int, session: int) -> None:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
@@ -175,7 +180,7 @@ class SqlInbox:
         self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
-        if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:
+        if not _LINK.run(self._connection, {"row": row, "to": entry}):
             raise NotFound(f"there is no inbox row {row}")
 
     def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
@@ -210,7 +215,7 @@ class SqlOutbox:
             "time": self._now,
         }
         return OutboxRow(
-            insert_row(self._connection, _ENQUEUE, values),
+            _ENQUEUE.scalar(self._connection, values),
             parcel.address,
             parcel.kind,
             payload,
@@ -244,7 +249,7 @@ class SqlOutbox:
 
     def link_message(self, address: str, message_id: str, entry: int) -> None:
         link = {"address": address, "message_id": message_id, "entry": entry}
-        self._connection.execute(_LINK_MESSAGE, link)
+        _LINK_MESSAGE.run(self._connection, link)
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         entry: int | None = self._connection.execute(

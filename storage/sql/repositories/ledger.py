@@ -7,9 +7,11 @@ from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, func, i
 from storage.records.entries import Usage
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.sql.dialect import Count
+from storage.sql.prepared import Prepared
 from storage.sql.schema import ledger
 
-_ADD = insert(ledger)
+_LINE = [column.name for column in ledger.c if not column.primary_key]
+_ADD = Prepared(insert(ledger).values({name: bindparam(name) for name in _LINE}))
 _COST = func.sum(ledger.c.cost)
 _UNKNOWN = func.count() - func.count(ledger.c.cost)
 _SUMS = (
@@ -47,7 +49,7 @@ class SqlLedger:
             "person": line.person,
             "delegation": line.delegation,
         }
-        self._connection.execute(_ADD, values)
+        _ADD.run(self._connection, values)
 
     def by_tier(self, delegation: int) -> dict[str, Usage]:
         rows = self._connection.execute(_BY_TIER, {"delegation": delegation})

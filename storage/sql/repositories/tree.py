@@ -6,8 +6,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Connection,
-    CursorResult,
-    Executable,
     bindparam,
     case,
     exists,
@@ -46,8 +44,8 @@ from storage.sql.rows import (
 from storage.sql.schema import entries, leaf_moves, sessions
 from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
 
-_SESSION = select(*SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
-_LOCKED_SESSION = _SESSION.with_for_update()
+_ONE = select(*SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
+_SESSION, _LOCKED_SESSION = Prepared(_ONE), Prepared(_ONE.with_for_update())
 _CHILDREN = (
     select(*SESSION_COLUMNS)
     .where(sessions.c.parent_session == bindparam("session"))
@@ -59,7 +57,7 @@ _ALL = (
     .order_by(sessions.c.id.desc())
 )
 _CREATE = insert(sessions)
-_CLAIM = (
+_CLAIM = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(epoch=sessions.c.epoch + 1)
@@ -119,7 +117,7 @@ _COUNT = Prepared(
     .where(sessions.c.id == bindparam("of_session"))
     .values(last_number=bindparam("number"))
 )
-_RENAME = (
+_RENAME = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(title=bindparam("called"))
@@ -189,8 +187,7 @@ class SqlTree:
         return self._session(_CLAIM, session)
 
     def rename(self, session: int, title: str) -> Session:
-        row = self._connection.execute(_RENAME, {"session": session, "called": title})
-        return self._one(row, session)
+        return self._session(_RENAME, session, called=title)
 
     def append(
         self,
@@ -372,11 +369,8 @@ class SqlTree:
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
         return tree_queries.context_path(self._connection, leaf)
 
-    def _session(self, statement: Executable, session: int) -> Session:
-        return self._one(self._connection.execute(statement, {"session": session}), session)
-
-    def _one(self, result: CursorResult[Any], session: int) -> Session:
-        row = result.one_or_none()
+    def _session(self, statement: Prepared, session: int, **more: Any) -> Session:
+        row = statement.row(self._connection, {"session": session, **more})
         if row is None:
             raise NotFound(f"there is no session {session}")
         return session_of(row)
