@@ -41,6 +41,7 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.answer import AgentAnswer
+from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
@@ -152,7 +153,8 @@ def _assemble(
         jobs(work),
         running,
     )
-    router = Router(context, access, Edits(context).edited, failures, notices)
+    talk = Arrivals(control, runner).talk
+    router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
     platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
