@@ -147,7 +147,7 @@ def _extended(state: State, event: Extended) -> State:
 def _check(state: State, wanted: str) -> State:
     done = f"Overseer {state.cycles}: had the worker check: {short(wanted)}"
     state = replace(state, corrected=False, tried=(*state.tried, done))
-    return send_back(attempt_again(state) if state.ended else state, check(wanted))
+    return send_back(state, check(wanted))
 
 
 def _resolved(state: State, resolution: Resolution) -> State:

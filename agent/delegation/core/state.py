@@ -56,7 +56,9 @@ def complete(state: State, outcome: Finish) -> State:
 
 
 def send_back(state: State, text: str) -> State:
-    """The worker goes on where it ended, with this."""
+    """The worker goes on where it ended, with this; a new one where it cannot."""
+    if state.ended:
+        state = attempt_again(state)
     told = (*state.told, text)
     return replace(state, told=told, step=RunWorker(state.attempt, told))
 
