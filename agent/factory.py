@@ -19,7 +19,7 @@ from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
 from agent.tools.base import Call, Tool, Toolset, toolbox
-from agent.tools.files import file_tools
+from agent.tools.files import file_tools, page_for
 from agent.tools.think import ThinkTool
 from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
@@ -119,7 +119,13 @@ class AgentFactory:
         def seen(_: Call, what: str, path: str) -> None:
             activity.touched(what, path)
 
-        return file_tools(lambda _: self._workspace(task.home), seen=seen, cached=cached)
+        spec = self.models.find(task.worker) or self.models.tier("worker")
+        return file_tools(
+            lambda _: self._workspace(task.home),
+            seen=seen,
+            cached=cached,
+            page_bytes=page_for(spec.context_window),
+        )
 
     async def _hand_over(self, request: HandOverRequest) -> Hydrated | None:
         """What the parent hands over, or, where it says nothing, its last reads and commands."""

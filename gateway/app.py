@@ -132,13 +132,15 @@ def _assemble(
     factory = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
-    subagents = _subagents(config, store, models, model, judge_model, questions, factory)
+    compacting = Compacting(model, config.session)
+    subagents = _subagents(
+        config, store, models, model, judge_model, questions, factory, compacting
+    )
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
     context = CommandContext(
         store, config, models, control, questions, composer, connections, panel
     )
-    compacting = Compacting(model, config.session)
     results = Results(store, subagents)
     parent = partial(factory.parent, subagents)
     answer = AgentAnswer(
@@ -171,6 +173,7 @@ def _subagents(
     judge_model: Model,
     questions: Questions,
     factory: AgentFactory,
+    compacting: Compacting,
 ) -> Subagents:
     return Subagents(
         store,
@@ -179,6 +182,7 @@ def _subagents(
         models,
         questions,
         factory.child_tools,
+        compacting,
         Slots(config.delegation.max_concurrent_children),
         life_of_children(config),
         config.delegation.max_calls_per_reply,

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from agent.concurrency import together
 from agent.delegation.offer import Offer
+from agent.delegation.outcomes import Finished, Held
 from agent.delegation.planner import Planner
 from agent.delegation.result import to_text
-from agent.delegation.runner import Finished, Held, Origin, Subagents
+from agent.delegation.runner import Origin, Subagents
 from agent.delegation.supervision import Activity
 from agent.runtime.tool_calls import DELEGATE
 from agent.tools.base import Call, Done, Effects, Outcome, Toolset, Traits, Waiting

@@ -74,6 +74,9 @@ class Request:
     tools: Sequence[Json] = ()
     """OpenAI's tool shape: {"type": "function", "function": {name, description, parameters}}."""
     purpose: Purpose = Purpose()
+    tool_choice: str = ""
+    """"none": no tool may be called; a tool's name: that one must be. "" leaves it to the model. A
+    provider that takes no such wish is not told."""
 
 
 @dataclass(frozen=True, slots=True)

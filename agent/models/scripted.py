@@ -258,7 +258,8 @@ def _see(request: Request) -> _Seen:
             case "assistant":
                 turn += 1
                 calls.update(str(call.get("id")) for call in item.get("tool_calls") or ())
-    offered = frozenset(tool["function"]["name"] for tool in request.tools)
+    named = frozenset(tool["function"]["name"] for tool in request.tools)
+    offered = frozenset[str]() if request.tool_choice == "none" else named
     return _Seen(last, last_tool, system, turn, offered, frozenset(calls), size)
 
 

@@ -38,8 +38,9 @@ class Journal:
         self._pen = asyncio.Lock()
 
     @classmethod
-    async def claim(cls, store: Store, session: int) -> "Journal":
-        epoch, path = await store.run(lambda tx: claim(tx, session))
+    async def claim(cls, store: Store, session: int, *, whole: bool = False) -> "Journal":
+        """`whole`: with what was compacted, for who counts in it."""
+        epoch, path = await store.run(lambda tx: claim(tx, session, whole=whole))
         return cls(store, session, epoch, path)
 
     @property
@@ -93,7 +94,7 @@ class Journal:
         return appended[0]
 
 
-def claim(tx: Transaction, session: int) -> tuple[int, tuple[Entry, ...]]:
-    """Take a session over: its new epoch, and the path its context is made of."""
+def claim(tx: Transaction, session: int, *, whole: bool = False) -> tuple[int, tuple[Entry, ...]]:
+    """Take a session over: its new epoch, and the path its context is made of, or the `whole`."""
     held = tx.tree.claim(session)
-    return held.epoch, tx.tree.context_path(held.leaf)
+    return held.epoch, tx.tree.path(held.leaf) if whole else tx.tree.context_path(held.leaf)

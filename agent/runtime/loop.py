@@ -219,7 +219,12 @@ class Loop:
             return frozenset()
         return frozenset((step.entry.id, call.id) for call in step.calls)
 
-    async def _call_model(self) -> None:
+    async def call_last(self) -> Entry:
+        """One call in which the model may call no tool; its reply. A call that it makes all the
+        same is not run. Raises ModelError."""
+        return await self._call_model(tool_choice="none")
+
+    async def _call_model(self, tool_choice: str = "") -> Entry:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
         told = await self.journal.messages(agent.spec.model)
@@ -228,6 +233,7 @@ class Loop:
             messages=[message("system", agent.system), *told],
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
+            tool_choice=tool_choice,
         )
         reply = await self._complete(request)
         more = self.on_reply(reply) if self.on_reply is not None else None
@@ -237,7 +243,7 @@ class Loop:
             if more is not None:
                 more(tx, entry)
 
-        await self.journal.append(
+        return await self.journal.append(
             assistant_draft(reply, agent),
             alongside,
             then=lambda entry: surplus_draft(entry, agent),

@@ -37,19 +37,19 @@ def lives(g: Gateway, life: Life) -> None:
     g.app.runner.results.subagents.life = life
 
 
-async def test_a_child_has_so_many_model_calls_and_no_more(store: Store) -> None:
+async def test_a_child_has_so_many_model_calls_a_last_one_and_no_more(store: Store) -> None:
     rules = [delegates({"goal": "x", "max_iterations": 3}), THINK, ANSWER]
     async with gateway(rules, store=store) as g:
         result = await ask_one(g)
         assert (result["status"], result["exit_reason"]) == ("failed", "max_iterations")
-        assert len(g.model.of("worker")) == 3
+        assert [r.tool_choice for r in g.model.of("worker")] == ["", "", "", "none"]
 
 
 async def test_the_configured_limit_holds_where_the_task_sets_none(store: Store) -> None:
     config = {"delegation": {"max_iterations": 2}}
     async with gateway([delegates({"goal": "x"}), THINK, ANSWER], store=store, config=config) as g:
         await ask_one(g)
-        assert len(g.model.of("worker")) == 2
+        assert [r.tool_choice for r in g.model.of("worker")] == ["", "", "none"]
 
 
 async def test_a_child_with_a_table_that_comes_to_its_limit_takes_the_default(store: Store) -> None:
