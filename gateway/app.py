@@ -136,7 +136,8 @@ def _assemble(
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
     desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
-    compacting = Compacting(model, config.session)
+    writer = models.find(config.session.summary_model or "")
+    compacting = Compacting(model, config.session, writer)
     results = Results(store, subagents)
     parent = partial(factory.parent, subagents)
     answer = AgentAnswer(

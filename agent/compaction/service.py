@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 class Compacting:
     model: Model
     config: CompactionConfig
+    writer: ModelSpec | None = None
+    """The model that writes summaries; None: the one whose context they are for."""
 
     async def where_due(self, journal: Journal, spec: ModelSpec, purpose: Purpose) -> None:
         """Compact where the next call's context would pass the threshold. Where the summary fails
@@ -55,7 +57,10 @@ class Compacting:
             return None
         account = Account("parent", journal.session, purpose)
         metered = MeteredModel(self.model, journal.store, account)
-        summary = await summarise(metered, spec, found, instructions=instructions, purpose=purpose)
+        writer = self.writer or spec
+        summary = await summarise(
+            metered, writer, found, instructions=instructions, purpose=purpose
+        )
         draft = replace(compaction_draft(found, summary), author=purpose.person)
         entry = await journal.append(draft, alongside)
         log.info("session %s: compacted %d tokens", journal.session, found.tokens_before)

@@ -185,7 +185,8 @@ class Leaving:
             await self._end(turn, NOTHING_LEFT)
             return None
         purpose = Purpose(turn.address, turn.person)
-        spec = self.desk.models.tier("parent")
+        models, named = self.desk.models, self.desk.config.session.summary_model
+        spec = models.find(named or "") or models.tier("parent")
         account = Account("parent", turn.journal.session, purpose)
         metered = MeteredModel(self.model, self.desk.store, account)
         try:
