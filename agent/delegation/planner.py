@@ -124,6 +124,9 @@ class HandOverRequest:
     session: int
     """The session that delegates."""
     home: int
+    context: str = ""
+    toolsets: tuple[str, ...] = ()
+    """The child's."""
 
 
 HandOver = Callable[[HandOverRequest], Awaitable[Hydrated | None]]
@@ -179,19 +182,21 @@ class Planner:
         worker = self._worker(given.model)
         home = self.caller.home or session
         role = self._role(given.role, warnings)
-        request = HandOverRequest(given.handoff, goal, worker, session, home)
+        toolsets = self._toolsets(given.toolsets, role, warnings)
+        context = given.context or ""
+        request = HandOverRequest(given.handoff, goal, worker, session, home, context, toolsets)
         handed = await self.hand_over(request)
         warnings += handed.cuts if handed is not None else ()
         return Task(
             goal=goal,
-            context=given.context or "",
+            context=context,
             worker=worker,
             overseer=self._overseer(table, warnings),
             max_iterations=given.max_iterations or self.limits.max_iterations,
             max_depth=self._escalation_depth(table),
             table=table,
             reasoning_effort=given.reasoning_effort,
-            toolsets=self._toolsets(given.toolsets, role, warnings),
+            toolsets=toolsets,
             role=role,
             depth=self.caller.depth + 1,
             acceptance_criteria=(given.acceptance_criteria or "").strip(),

@@ -66,11 +66,6 @@ EXPAND = (
 )
 
 
-def in_company(system: str) -> str:
-    """A parent's instructions where it is not one person alone who writes."""
-    return f"{system}\n\n{COMPANY}"
-
-
 def worker_system(table: BranchTable | None) -> str:
     if table is None:
         return CHILD

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.models.replay import replayed
-from storage.records.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind, message
 from storage.records.record_entries import RecordKind, is_record
-from storage.records.speakers import guarded, told
+from storage.records.speakers import guarded, speaker_of, told
 from storage.tree.paths import from_first_kept
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
@@ -22,8 +22,26 @@ INTERRUPTED = "No result: interrupted, outcome unknown."
 NOT_RUN = "Error: not run, see the first such result above."
 
 
-def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
-    """The path as messages in OpenAI's chat shape, without a system message.
+def conversation(
+    system: str, company: str, path: Sequence[Entry], model: str | None = None
+) -> list[Json]:
+    """The instructions, and the path below them. `company` is told besides where people are told
+    apart: with the instructions where that is so from the first message on, else in front of the
+    first such message, for what a model has been told must not change afterwards."""
+    people = (entry for entry in from_first_kept(path) if _is_persons(entry))
+    first = next(people, None)
+    if company and first is not None and speaker_of(first.body) is not None:
+        system, company = f"{system}\n\n{company}", ""
+    return [message("system", system), *context(path, model, company)]
+
+
+def _is_persons(entry: Entry) -> bool:
+    return entry.kind is Kind.MESSAGE and entry.body.get("role") == "user"
+
+
+def context(path: Sequence[Entry], model: str | None = None, company: str = "") -> list[Json]:
+    """The path as messages in OpenAI's chat shape, without a system message; `company` in front of
+    the first one that says whose it is.
 
     `path` may be whole or begin at the first kept entry of its newest compaction. An assistant
     message that `model` itself wrote gets back what only that model understands (thinking blocks,
@@ -51,6 +69,9 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
                 elif entry.body.get("role") == "tool":
                     messages.append(_late_result(entry))
                 else:
+                    if company and speaker_of(entry.body) is not None:
+                        messages.append(message("user", company))
+                        company = ""
                     messages.append(_message(entry, model))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))

@@ -21,7 +21,7 @@ from agent.models.base import (
     ToolCall,
 )
 from agent.models.metering import Account, bill
-from agent.runtime.context import context
+from agent.runtime.context import conversation
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
     CallModel,
@@ -91,6 +91,8 @@ class Agent:
     """Tool calls of one reply that are run; the model is told that the others were not."""
     waits_for_all: bool = False
     """While a call waits for a person the model is not called: nobody could tell it later."""
+    company: str = ""
+    """What it is told besides, where it is not one person alone who speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +225,12 @@ class Loop:
     async def _call_model(self, path: tuple[Entry, ...]) -> None:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
-        told = await off_loop(len(path), lambda: context(path, agent.spec.model))
+        told = await off_loop(
+            len(path), lambda: conversation(agent.system, agent.company, path, agent.spec.model)
+        )
         request = Request(
             spec=agent.spec,
-            messages=[message("system", agent.system), *told],
+            messages=told,
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
         )

@@ -41,7 +41,7 @@ class Provider:
         self.bodies.append(await request.json())
         if request.path.endswith("/messages"):
             content = [{"type": "text", "text": "hi"}]
-            said = {"type": "message", "role": "assistant", "model": "m", "content": content}
+            said: Json = {"type": "message", "role": "assistant", "model": "m", "content": content}
             return web.json_response({"id": "m", "stop_reason": "end_turn", **said, **self._used()})
         choice: Json = {"index": 0, "finish_reason": "stop", "message": message("assistant", "hi")}
         said = {"object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}

@@ -200,13 +200,9 @@ async def judge(
     return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage)
 
 
-def verdict_json(judgement: Judgement, output: str) -> Json:
-    """A result's `verdict`."""
-    return {
-        "verdict": judgement.verdict.value,
-        "reasoning": judgement.reasoning,
-        "output": output,
-    }
+def verdict_json(judgement: Judgement) -> Json:
+    """A result's `verdict`. The output that was judged is the result itself."""
+    return {"verdict": judgement.verdict.value, "reasoning": judgement.reasoning}
 
 
 def feedback(judgement: Judgement, criteria: str) -> str:

@@ -120,7 +120,7 @@ class Fan:
     def _arm(self, turn: Turn, number: int, models: Sequence[str], path: tuple[Entry, ...]) -> _Arm:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
-        agent = self.answer.agent(journal, models[number - 1])
+        agent = self.answer.parent(journal.session, models[number - 1])
         # The arms work side by side, and all but one are left.
         tools = agent.tools.values()
         allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))
