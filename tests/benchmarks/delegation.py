@@ -85,17 +85,23 @@ async def _measure(tasks: tuple[Site, ...], common: Json) -> Bill:
             await played.chat.say("Which of these shops let people export their orders as CSV?")
             await played.shown(_is_answer)
             await _decide(played, len(asked))
-            await played.shown(_is_answer, count=1 + len(asked))
             store = played.app.store
             return await store.read(lambda tx: _bill(tx, tasks, model.child_seconds))
 
 
 async def _decide(played: Scene, questions: int) -> None:
-    """A person looks at each question and presses that the site is gone."""
-    if questions:
-        for question in await played.shown(lambda shown: bool(shown.buttons), count=questions):
-            gone = next(b.label for b in question.buttons if b.label.startswith("gone: "))
-            await played.chat.press(question, gone)
+    """A person looks at each question, presses that the site is gone, and reads what comes of it
+    before the next."""
+    if not questions:
+        return
+    shown = await played.shown(lambda shown: bool(shown.buttons), count=questions)
+    for number, question in enumerate(shown, start=1):
+        await played.chat.press(question, _gone(question))
+        await played.shown(_is_answer, count=1 + number)
+
+
+def _gone(question: Shown) -> str:
+    return next(b.label for b in question.buttons if "gone" in b.label.casefold())
 
 
 def _is_answer(shown: Shown) -> bool:

@@ -1,6 +1,7 @@
 """Acceptance criteria: an independent model judges, and it fails closed."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.flow.delegating import (
     asked,
     calls,
     delegates,
+    offered,
     reports,
     says,
 )
@@ -209,3 +211,26 @@ async def test_a_thought_is_not_shown_in_the_chat(store: Store) -> None:
         answer = await g.hears("result: ")
         assert "it is short" in answer.text
         assert not any("PRIVATE THOUGHT" in text for text in g.chat.texts())
+
+
+async def test_a_judge_that_sees_tools_may_look_at_the_files_itself(
+    store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "made.csv").write_text("vendor,match\n")
+    (tmp_path / "kept.txt").write_text("as it was")
+    rules = [
+        judged_task(context="The columns of 2024 count.", judge_sees_tools=True),
+        says("I wrote made.csv."),
+        calls("write_file", {"path": "kept.txt", "content": "x"}, tier="judge") | {"times": 1},
+        verdict("FAIL", "match_type is missing", last="vendor,match"),
+        calls("read_file", {"path": "made.csv"}, tier="judge"),
+        ANSWER,
+    ]
+    config = {"tools": {"toolsets": ["file"], "workspace": str(tmp_path)}}
+    async with gateway(rules, store=store, config=config) as g:
+        result = await ask_one(g)
+        assert result["verdict"]["reasoning"] == "match_type is missing"
+        first, *_ = g.model.of("judge")
+        assert offered(first) == {"read_file", "list_files", "search_files", "give_verdict"}
+        assert "The columns of 2024 count." in str(first.messages)
+        assert (tmp_path / "kept.txt").read_text() == "as it was"

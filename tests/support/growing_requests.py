@@ -1,8 +1,8 @@
 """Requests that grow only at their end, so that a provider's prompt cache has their beginning."""
 
 import json
-from itertools import pairwise
 from collections.abc import Sequence
+from itertools import pairwise
 
 from agent.models.base import Request
 
