@@ -93,13 +93,13 @@ def overseer_brief(state: State, delta: Delta) -> str:
         "reported_branch": delta.branch,
         "table_says": delta.prompt,
         "observed": cut(delta.observed, EVIDENCE_LIMIT),
-        "evidence": cut(delta.evidence, EVIDENCE_LIMIT),
+        "evidence": cut(delta.evidence, EVIDENCE_LIMIT) if delta.evidence != delta.observed else "",
         "raw_tail": delta.raw_tail,
         "tried": list(state.tried),
         "branch_table": to_json(state.table),
     }
     known = {key: value for key, value in brief.items() if value not in ("", [], None)}
-    text = json.dumps(known, ensure_ascii=False, indent=1)
+    text = json.dumps(known, ensure_ascii=False)
     return f"{EXPAND}\n\n{text}" if delta.expand else text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.delegation.core.events import Finish
 from agent.delegation.core.machine import State
-from agent.text.templates import VALUE_LIMIT
+from agent.text.templates import VALUE_LIMIT, cut
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
 from storage.records.questions import Question
@@ -15,6 +15,8 @@ from storage.records.questions import Question
 SUMMARY_LIMIT = 8_000
 TASK_LIMIT = 100
 """Characters of a goal, its ends, by which the model that wrote it knows it again."""
+QUESTION_LIMIT = 300
+"""Characters of a question that a person is asked: they see it whole themselves."""
 _SHORT = 200
 """Characters of a text that says something by where it stands, whatever else holds it too."""
 
@@ -71,6 +73,7 @@ def _lean(result: Json) -> Json:
         "task": _ends(result.get("task", "")),
         "summary": summary,
         "evidence": evidence,
+        "question": cut(result.get("question") or "", QUESTION_LIMIT),
         "verdict": _only(result.get("verdict"), "verdict", "reasoning"),
         "usage": _dollars(result.get("usage") or {}),
         "files": {path: did for path, did in result.get("files", {}).items() if did == "wrote"},
