@@ -84,8 +84,8 @@ async def run() -> list[Figure]:
             peer_name=STRAIGHT,
         )
     )
-    found = len(str(trials[OVERFLOW].result.get("summary", "")))
-    figures.append(Figure("kept of an overflow (simulated)", found, "characters"))
+    kept = len(trials[OVERFLOW].result["evidence"] or "")
+    figures.append(Figure("evidence kept of an overflow (simulated)", kept, "characters"))
     return [*figures, await _little_tasks()]
 
 
