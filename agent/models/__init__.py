@@ -1,5 +1,6 @@
 """The seam to a model (`base`), and all that stands between a request and a provider.
 
 `registry` finds the model for a tier or a name; budgets, retries, fallbacks and metering wrap one
-another; `prompt_cache` is what providers keep of requests; `litellm_model` is the real one, `scripted` and `demo` ship with Bough.
+another; `prompt_cache` is what providers keep of requests; `litellm_model` is the real one,
+`scripted` and `demo` ship with Bough.
 """
