@@ -2,6 +2,7 @@
 it. Always JSON."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -87,7 +88,7 @@ def _lean(result: Json) -> Json:
 def _once(summary: str, evidence: str) -> tuple[str, str]:
     """Neither holds the other, but for a short summary. One that quotes as much of long evidence
     as a table's `format` takes names it."""
-    if evidence in summary:
+    if re.search(rf"(?<!\w){re.escape(evidence)}(?!\w)", summary):
         return summary, ""
     if len(summary) > _SHORT and summary in evidence:
         return "", evidence

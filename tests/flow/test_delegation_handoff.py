@@ -281,3 +281,19 @@ async def test_without_the_file_toolset_nobody_has_file_tools(store: Store) -> N
         await ask_one(g)
         assert offered(g.model.of("parent")[0]) == {"think", "delegate_task"}
         assert offered(g.model.of("worker")[0]) == {"think"}
+
+
+async def test_what_was_read_turns_ago_is_not_handed_over(store: Store, workspace: Path) -> None:
+    rules = [
+        calls("read_file", {"path": "add.py"}, tier="parent", last="^read"),
+        delegates({"goal": "mend add.py"}),
+        says("done"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store, config=with_files(workspace)) as g:
+        await g.chat.say("read it")
+        await g.hears("result: ")
+        for number, handed in enumerate((True, False), start=1):
+            await g.chat.say("go")
+            await g.hears("result: ", count=1 + number)
+            assert (CODE in first_message(g.model.of("worker")[-1])) is handed

@@ -82,6 +82,7 @@ def test_a_summary_that_quotes_the_evidence_says_it() -> None:
     short = told(report("Found: the toggle", "the toggle"))
     assert short["summary"] == "Found: the toggle"
     assert "evidence" not in short
+    assert told(report("It is broken", "ok"))["evidence"] == "ok"
     cut = told(report(f"Found: {LONG[:VALUE_LIMIT]}… [cut, 7000 characters in all]", LONG))
     assert cut["evidence"] == LONG
     assert cut["summary"] == "Found: [the evidence]… [cut, 7000 characters in all]"
