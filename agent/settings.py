@@ -40,7 +40,17 @@ def sendable(value: SecretStr) -> SecretStr:
     return value
 
 
-Url = Annotated[str, AfterValidator(base_url)]
+def _without_login(value: str) -> str:
+    """No call with one ever got through: the key's header and the login's are the same."""
+    if re.match(r"[^/]*//[^/?#]*@", value):
+        raise ValueError(
+            "has a user name or password in it, with which no model can be called: take out all "
+            "between // and @, and put the key into api_key"
+        )
+    return value
+
+
+Url = Annotated[str, AfterValidator(base_url), AfterValidator(_without_login)]
 
 
 Key = Annotated[SecretStr, AfterValidator(sendable)]
@@ -106,6 +116,7 @@ class DelegationConfig(Section):
     handoff_budget: float = Field(default=0.25, gt=0, le=1)
     handoff_auto_tokens: int = Field(default=4_000, ge=0)
     escalation_model: str | None = None
+    allow_dearer: bool = False
     require_default: bool = False
 
 

@@ -1,5 +1,6 @@
 """The composition root: from a configuration to a running gateway. Only here are parts named."""
 
+import asyncio
 import gc
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from agent.models.budgets import Budgeted, Budgets
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback, KeyRotation
 from agent.models.litellm_model import LitellmModel
+from agent.models.litellm_prices import listed_prices
 from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
@@ -24,10 +26,8 @@ from agent.settings import TIERS, ModelConfig
 from agent.tools.base import Tool
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
-from gateway.commands.registry import command_specs
-from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
-from gateway.commands.tree.compact import COMPACT, compact_job
-from gateway.commands.tree.fan import FAN, Fan
+from gateway.commands.jobs import JobContext
+from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
@@ -43,14 +43,14 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.answer import AgentAnswer
+from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
-from gateway.turns.turn import Job, Turn
+from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
-from storage.records.inbox_outbox import InboxKind
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ async def bootstrap(
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
-    models = Models(*model_specs(config))
+    models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
     guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
@@ -135,7 +135,9 @@ def _assemble(
     subagents = _subagents(config, store, models, model, judge_model, questions, factory)
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
-    desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
+    context = CommandContext(
+        store, config, models, control, questions, composer, connections, panel
+    )
     writer = models.find(config.session.summary_model or "")
     compacting = Compacting(model, config.session, writer)
     results = Results(store, subagents)
@@ -143,6 +145,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
+    work = JobContext(store, models, model, parent, compacting, composer)
     runner = TurnRunner(
         store,
         failures,
@@ -150,10 +153,11 @@ def _assemble(
         results,
         SignsOfLife(store, notices, composer, panel),
         answer.run,
-        _jobs(desk, model, compacting, answer),
+        jobs(work),
         running,
     )
-    router = Router(desk, access, Edits(desk).edited, failures, notices)
+    talk = Arrivals(control, runner).talk
+    router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
     platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
@@ -182,19 +186,6 @@ def _subagents(
     )
 
 
-def _jobs(
-    desk: CommandContext, model: Model, compacting: Compacting, answer: AgentAnswer
-) -> Mapping[InboxKind, Job]:
-    """What commands leave to the session's lane, by the kind of the inbox row."""
-    leaving = Leaving(desk, model)
-    return {
-        COMPACT: partial(compact_job, desk, compacting),
-        SUMMARY: leaving.summarise,
-        LEAVE: leaving.leave,
-        FAN: Fan(answer).run,
-    }
-
-
 def life_of_children(config: Config) -> Life:
     """The cap has a floor, so that a typing error does not end every child at once."""
     cap = config.delegation.child_timeout_seconds
@@ -206,8 +197,11 @@ def life_of_children(config: Config) -> Life:
 
 
 def _needs_litellm(models: Models) -> bool:
-    own = (DEMO, "scripted")
-    return any(spec.model.partition(":")[0] not in own for spec in models.specs())
+    return not all(_is_own(spec) for spec in models.specs())
+
+
+def _is_own(spec: ModelSpec) -> bool:
+    return spec.model.partition(":")[0] in (DEMO, "scripted")
 
 
 def platform_adapters(
@@ -217,6 +211,17 @@ def platform_adapters(
     `reopen`: what somebody who comes back to a terminal is told."""
     platforms = [] if terminal else configured(config)
     return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
+
+
+async def known_models(config: Config) -> Models:
+    """The configured models, with litellm's prices where the configuration has none."""
+    tiers, presets = model_specs(config)
+    unpriced = [
+        spec.model
+        for spec in (*tiers.values(), *presets.values())
+        if spec.input_cost is None and spec.output_cost is None and not _is_own(spec)
+    ]
+    return Models(tiers, presets, await asyncio.to_thread(listed_prices, unpriced))
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

@@ -1,6 +1,8 @@
-"""The end of a gateway whose database is lost: the owners hear of it, and then the operator.
+"""What a gateway tells of its database: that it is lost, which ends it; and at the start, that one
+which was lost before lies beside it.
 
-Nothing can be put into the outbox any more, so this goes out past it, once, and nobody waits long.
+Nothing can be put into the outbox of a lost one, so this goes out past it, once, and nobody waits
+long.
 """
 
 import asyncio
@@ -48,7 +50,7 @@ async def tell_owners(text: str, owners: Iterable[str], serving: Mapping[str, Ad
 
 async def _tell(adapter: Adapter, chat: Conversation, text: str) -> None:
     try:
-        for body in adapter.render(f"🛑 {escape(text)}"):
+        for body in adapter.render(escape(text)):
             await adapter.deliver(Post(chat, body))
     except AdapterError as error:
         log.warning("%s could not be told: %s", chat.address, error)

@@ -87,7 +87,7 @@ class App:
         await self.scheduler.close()
         text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
         owners = self.config.access.owners
-        await tell_owners(f"The bot stops: {text}", owners, self.platforms.serving)
+        await tell_owners(f"🛑 The bot stops: {text}", owners, self.platforms.serving)
         return StoreLost(text)
 
     async def _announce(self, ready: "asyncio.Event | None") -> None:
@@ -95,6 +95,9 @@ class App:
         self._warn_of_silence()
         if ready is not None:
             ready.set()
+        if warning := await self.store.warning():
+            log.warning("%s", warning)
+            await tell_owners(f"⚠️ {warning}.", self.config.access.owners, self.platforms.serving)
 
     async def _load(self) -> None:
         await self.loading.run()
@@ -178,7 +181,7 @@ class App:
 
     async def _close(self) -> None:
         await self.scheduler.close()
-        await self.router.desk.panel.close()
+        await self.router.context.panel.close()
         await self.router.close()
         for adapter in self.platforms.adapters.values():
             await close(adapter)

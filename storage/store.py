@@ -321,6 +321,10 @@ class Store(Protocol):
         what its name leads to. From then on `run` and `read` do nothing but raise that too."""
         ...
 
+    async def warning(self) -> str:
+        """What people should know of the database at the start; "" where there is nothing."""
+        ...
+
     async def rescue(self) -> str:
         """After StoreLost: close, and save what is still open where it can be. What came of it and
         what to do, for people; "" where there was nothing to save."""

@@ -1,5 +1,5 @@
 """Discord: received, normalized, rendered, sent. discord.py is imported here only.
 
-`intake` keeps events in order, `history` reads what was missed, `interactions` are presses and
+`receiver` keeps events in order, `history` reads what was missed, `interactions` are presses and
 slash commands; a message is cut in `segments`.
 """

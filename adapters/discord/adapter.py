@@ -26,8 +26,8 @@ from adapters.base import (
 )
 from adapters.discord import attachments, payload
 from adapters.discord.client import API_BASE, close, new_client
-from adapters.discord.intake import Intake
 from adapters.discord.interactions import Deferrals, Handle
+from adapters.discord.receiver import Receiver
 from adapters.discord.render import render
 from adapters.discord.rest import (
     PLATFORM_ERRORS,
@@ -74,7 +74,7 @@ class DiscordAdapter:
         """User → channel, of the private chats opened here."""
         self._client: discord.Client | None = None
         self._rest: Rest | None = None
-        self._intake: Intake | None = None
+        self._receiver: Receiver | None = None
         self._ready = asyncio.Event()
 
     def label(self, text: str) -> str:
@@ -94,7 +94,7 @@ class DiscordAdapter:
         except AdapterError as problem:
             await self.close()
             raise _start_failed(problem, self._api_base) from problem.__cause__
-        self._intake = Intake(client, me, self._deferrals, self._ready.set)
+        self._receiver = Receiver(client, me, self._deferrals, self._ready.set)
         return str(me)
 
     async def _log_in(self, client: discord.Client) -> discord.ClientUser:
@@ -124,9 +124,9 @@ class DiscordAdapter:
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """See Adapter.run. `start` comes first. Misconfigured where Discord ends it for good."""
-        if self._intake is None:
+        if self._receiver is None:
             raise Unavailable("the Discord adapter is not started")
-        await self._intake.run(receive, cursors)
+        await self._receiver.run(receive, cursors)
         raise Unavailable("the connection to Discord has ended")
 
     async def wait_ready(self) -> None:
@@ -135,7 +135,7 @@ class DiscordAdapter:
     async def close(self) -> None:
         """To be called when `run` has ended; also after a failed start, and more than once."""
         client, rest = self._client, self._rest
-        self._client = self._rest = self._intake = None
+        self._client = self._rest = self._receiver = None
         self._ready.clear()
         if rest is not None:
             await rest.close()

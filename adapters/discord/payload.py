@@ -14,7 +14,7 @@ from discord.utils import escape_markdown
 
 from adapters.base import Button, CommandSpec, Edit, Post, Upload
 from adapters.cleaning import clean
-from adapters.discord.text import LIMIT, fit, units
+from adapters.discord.segments import LIMIT, fit, units
 from adapters.filenames import safe_name
 
 Payload = dict[str, Any]

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 
 from adapters.base import Body
 from adapters.cleaning import clean
-from adapters.discord.segments import Code, Prose, segments
-from adapters.discord.text import LIMIT, characters, hard_cut, units
+from adapters.discord.segments import LIMIT, Code, Prose, characters, hard_cut, segments, units
 
 _FENCE = "```"
 _BACKTICKS = re.compile(r"`{3,}")

@@ -1,4 +1,5 @@
-"""Markdown cut into prose and code, the way Discord has to be told about it. Pure.
+"""Where text is cut for Discord: by length, as its limits count it, so that characters stay whole;
+and Markdown into prose and code, the way Discord has to be told about it. Pure.
 
 Discord knows one kind of code block: three backticks, wherever they stand. Models write
 CommonMark: fences of three or more backticks or tildes on lines of their own, and now and then a
@@ -9,6 +10,15 @@ because Discord has none and a fixed-width font keeps them readable.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+LIMIT = 2000
+"""Length of a message, in UTF-16 units: the safe reading of "2000 characters"."""
+
+# One character as people see it: what combines with it, skin tones and joined emoji stay with it.
+# The bound keeps a pathological pile of combining marks cuttable.
+_MARK = "[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]"
+_FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
+_CHARACTER = re.compile(rf"(?:{_FLAG}|(?s:.))(?:{_MARK}(?:(?<=\u200d).)?){{0,16}}")
 
 _OPENING = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$"
@@ -24,6 +34,38 @@ _TABLE = re.compile(
     r"(?:\n(?=[^\n]*\|)[^\n]+)*",
     re.MULTILINE,
 )
+
+
+def units(text: str) -> int:
+    """UTF-16 units."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def characters(text: str) -> list[str]:
+    """The text in pieces that may be torn apart without breaking what people see as one."""
+    return _CHARACTER.findall(text)
+
+
+def hard_cut(text: str, room: int) -> list[str]:
+    """Pieces of at most `room` units, as long as they may be; none for an empty text."""
+    if units(text) <= room:
+        return [text] if text else []
+    pieces, size = [""], 0
+    for character in characters(text):
+        width = units(character)
+        if size + width > room:
+            pieces.append("")
+            size = 0
+        pieces[-1] += character
+        size += width
+    return pieces
+
+
+def fit(text: str, limit: int) -> str:
+    """The text, cut with an ellipsis where it is longer than `limit` units."""
+    if units(text) <= limit:
+        return text
+    return hard_cut(text, limit - 1)[0] + "…"
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,24 +170,16 @@ class TelegramAdapter:
                 reply_parameters=reply,
                 reply_markup=markup,
             )
-        body, name = caption(post.body), clean(upload.name)
-        if upload.picture and not post.plain:
-            return await self._bot.send_photo(
-                to,
-                upload.data,
-                caption=body["text"] or None,
-                caption_entities=_entities(body),
-                filename=name,
-                message_thread_id=thread,
-                reply_parameters=reply,
-                reply_markup=markup,
-            )
-        return await self._bot.send_document(
+        body, is_picture = caption(post.body), upload.picture and not post.plain
+        send: Callable[..., Awaitable[telegram.Message]] = (
+            self._bot.send_photo if is_picture else self._bot.send_document
+        )
+        return await send(
             to,
             upload.data,
             caption=body["text"] or None,
             caption_entities=_entities(body),
-            filename=name,
+            filename=clean(upload.name),
             message_thread_id=thread,
             reply_parameters=reply,
             reply_markup=markup,

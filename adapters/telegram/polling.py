@@ -11,7 +11,7 @@ from telegram.request import BaseRequest, HTTPXRequest
 
 from adapters.backoff import backoff
 from adapters.base import Receive
-from adapters.cleaning import clean
+from adapters.cleaning import clean, printable
 from adapters.events import NOWHERE, Conversation, Unreadable, Update
 from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
 from adapters.telegram.normalize import normalize
@@ -51,11 +51,16 @@ def _readable(update: Any) -> Any:
         raise TelegramError("Invalid server response")
     try:
         telegram.Update.de_json(update, None)
-    except Exception as error:
-        number = update["update_id"]
-        log.exception("Telegram's update %s cannot be read; it is skipped", number)
-        return {"update_id": number, _UNREADABLE: f"{type(error).__name__}: {error}"}
+    except Exception as error:  # noqa: BLE001
+        # Whatever a parser makes of an odd shape: the other updates are not odd.
+        return {"update_id": update["update_id"], _UNREADABLE: _reason(error)}
     return update
+
+
+def _reason(error: Exception) -> str:
+    """On one line; what people wrote may be in it."""
+    log.debug("where Telegram's update cannot be read", exc_info=error)
+    return " ".join(printable(clean(f"{type(error).__name__}: {error}"[:_REASON])).split())
 
 
 class Outage:
@@ -163,11 +168,13 @@ class Poller:
             return _unreadable(update, why)
         try:
             return normalize(update, self._bot.bot)
-        except Exception as error:
-            log.exception("Telegram's update %d cannot be taken in", update.update_id)
-            return _unreadable(update, f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001
+            # The same: an update that its parser took and we cannot.
+            return _unreadable(update, _reason(error))
 
 
 def _unreadable(update: telegram.Update, why: str) -> Unreadable:
-    key = f"telegram:unreadable:{update.update_id}"
-    return Unreadable(key, Conversation("telegram", NOWHERE), "", clean(why[:_REASON]))
+    number = update.update_id
+    log.error("Telegram's update %d cannot be read and is passed over (%s)", number, why)
+    key = f"telegram:unreadable:{number}"
+    return Unreadable(key, Conversation("telegram", NOWHERE), "", why)

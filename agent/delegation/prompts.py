@@ -4,6 +4,7 @@ The system message of an agent depends only on stored facts, so it is the same a
 """
 
 import json
+from dataclasses import dataclass
 
 from agent.delegation.core.events import Delta
 from agent.delegation.core.human_tier import without_button
@@ -13,6 +14,7 @@ from agent.delegation.handoff.render import first_message
 from agent.delegation.tables.model import SINGLE_BRANCH, BranchTable, describe, to_json
 from agent.text.markdown import bounded, escape, literal
 from agent.text.templates import cut
+from agent.tools.base import Effects, Tools
 
 PARENT = """\
 You are Bough, an assistant in a chat. Answer in the language you are spoken to, in Markdown, \
@@ -53,6 +55,13 @@ overseer's job. End with report_outcome, never with a text.
 {table}
 </branch_table>"""
 
+NO_TOOLS = "You have no tools: you can look at nothing and change nothing, so never claim to have."
+NO_TOOLS_TABLE = (
+    'Report condition "default", branch "default", unless the task itself or its context shows '
+    "the outcome."
+)
+NO_TOOLS_TEXT = "Answer from the task and its context alone, and say what you could not check."
+
 OVERSEER = """\
 You are an overseer. A cheap worker ran a task along a branch table and met something it could not \
 decide. You get the table, what was expected and what was observed. Do exactly one of these:
@@ -66,10 +75,30 @@ EXPAND = (
 )
 
 
-def worker_system(table: BranchTable | None) -> str:
-    if table is None:
-        return CHILD
-    return BRANCH_TABLE_MODE.format(table=describe(table))
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a worker has to work with."""
+
+    tools: Tools
+    workspace: str
+    """The folder its files are in; "" where it has none."""
+    steps: int
+    """Model calls it may make."""
+
+
+def worker_system(table: BranchTable | None, means: Means) -> str:
+    mode = CHILD if table is None else BRANCH_TABLE_MODE.format(table=describe(table))
+    return f"{mode}\n\n{_said_of(means, along_table=table is not None)}"
+
+
+def _said_of(means: Means, *, along_table: bool) -> str:
+    steps = f"You have at most {means.steps} steps; each reply is one, with or without tools."
+    if all(tool.traits.effects is Effects.NONE for tool in means.tools.values()):
+        return f"{NO_TOOLS} {NO_TOOLS_TABLE if along_table else NO_TOOLS_TEXT}\n{steps}"
+    tools = f"Your tools: {', '.join(means.tools)}."
+    folder = means.workspace
+    place = f" Your workspace is {folder}; paths are relative to it." if folder else ""
+    return f"{tools}{place}\n{steps}"
 
 
 def worker_task(state: State, commands_as_text: bool = False) -> str:

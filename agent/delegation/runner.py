@@ -35,7 +35,7 @@ from agent.delegation.core.machine import State, advance, fold
 from agent.delegation.escalation import ask_person, decision
 from agent.delegation.handoff.render import history
 from agent.delegation.judging import run_judge
-from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
+from agent.delegation.prompts import OVERSEER, Means, overseer_brief, worker_system, worker_task
 from agent.delegation.result import launched_result, waiting_result
 from agent.delegation.roles import OVERSEER_TOOLS, REPORT_OUTCOME, run_overseer, run_worker
 from agent.delegation.settlement import (
@@ -59,7 +59,6 @@ from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
-from agent.tools.base import Tools
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
@@ -70,8 +69,8 @@ log = logging.getLogger(__name__)
 
 OVERSEER_ITERATIONS = 10
 
-ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
-"""What a worker may use; what it delegates itself is run by the same."""
+ChildTools = Callable[["Subagents", Delegation, Task, Activity], Means]
+"""What a worker works with; what it delegates itself is run by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +318,13 @@ class Subagents:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
             spec = replace(spec, reasoning_effort=state.task.reasoning_effort)
+        means = self.child_tools(self, delegation, state.task, activity)
         agent = Agent(
             tier="worker",
             spec=spec,
-            system=worker_system(state.table),
-            tools=self.child_tools(self, delegation, state.task, activity),
-            max_iterations=state.task.max_iterations,
+            system=worker_system(state.table, means),
+            tools=means.tools,
+            max_iterations=means.steps,
             final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
             max_calls=self.max_calls,
             waits_for_all=True,
@@ -355,7 +355,7 @@ class Subagents:
         await activity.may_go_on()
         activity.beat("judge")
         spec, task = self.models.tier("judge"), state.task
-        tools = self.child_tools(self, delegation, task, activity)
+        tools = self.child_tools(self, delegation, task, activity).tools
         return await run_judge(self.store, self.judge_model, spec, delegation, task, outcome, tools)
 
     async def _nested_hold(self, delegation: Delegation) -> Held:

@@ -199,14 +199,15 @@ def _sendable(message: Json, provider: str) -> Json:
 
 
 def _sendable_call(call: Json) -> Json:
-    """Arguments must be a JSON object, or a provider refuses the whole context for ever."""
+    """A copy, for litellm to change. Arguments must be a JSON object, or a provider refuses the
+    whole context for ever."""
     text = call["function"].get("arguments")
     try:
         fine = isinstance(json.loads(text), dict)
     except (TypeError, ValueError, RecursionError):
         fine = False
     if fine:
-        return call
+        return {**call, "function": {**call["function"]}}
     arguments = json.dumps({"not_json": text} if text else {}, ensure_ascii=False)
     return {**call, "function": {**call["function"], "arguments": arguments}}
 

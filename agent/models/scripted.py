@@ -267,9 +267,10 @@ def _see(request: Request) -> _Seen:
 def _text(item: Json) -> str:
     """The text of a message; of one made of parts, that of its text parts."""
     content = item.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
 def _fits(when: When, request: Request, seen: _Seen) -> bool:

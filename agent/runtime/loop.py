@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.concurrency import off_loop, together
+from agent.concurrency import together
 from agent.models.base import (
     Model,
     ModelError,
@@ -21,7 +21,6 @@ from agent.models.base import (
     ToolCall,
 )
 from agent.models.metering import Account, bill
-from agent.runtime.context import conversation
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
     CallModel,
@@ -153,7 +152,7 @@ class Loop:
                         await self.before_model()
                     if rounds(self.journal.path) >= self.agent.max_iterations:
                         return OutOfIterations(self.agent.max_iterations)
-                    await self._call_model(self.journal.path)
+                    await self._call_model()
                 case RunTools(entry, calls):
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:
@@ -222,15 +221,13 @@ class Loop:
             return frozenset()
         return frozenset((step.entry.id, call.id) for call in step.calls)
 
-    async def _call_model(self, path: tuple[Entry, ...]) -> None:
+    async def _call_model(self) -> None:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
-        told = await off_loop(
-            len(path), lambda: conversation(agent.system, agent.company, path, agent.spec.model)
-        )
+        messages = await self.journal.messages(agent.spec.model, agent.system, agent.company)
         request = Request(
             spec=agent.spec,
-            messages=told,
+            messages=messages,
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
         )

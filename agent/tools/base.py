@@ -116,7 +116,7 @@ class Traits:
     repeatable: bool = False
     """Running the same call again after a crash is harmless, or continues where it was."""
     needs_approval: bool = False
-    """A person must agree before it runs, where no rule says otherwise."""
+    """A person is to agree before it runs, where no rule says otherwise. Nothing asks them yet."""
 
     @property
     def parent_only(self) -> bool:

@@ -26,7 +26,7 @@ from gateway.cli.sessions_output import (
 from gateway.config import Config, all_secrets
 from gateway.errors import SessionsFault
 from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi_write import write_session
+from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.json_text import dumps
 from storage.records.entries import Session, SessionKind

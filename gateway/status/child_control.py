@@ -35,7 +35,7 @@ def controls(
 
 
 def control_button(action: ActOnChild, style: str) -> Button:
-    return new_button(f"{action.what.capitalize()} #{action.delegation}", style)
+    return new_button(f"{action.what.capitalize()} agent {action.delegation}", style)
 
 
 def post_panel(

@@ -1,4 +1,5 @@
-"""Sessions as files: Pi's JSON lines and OpenAI's lists of messages, in and out, and redaction.
+"""Sessions as files: Pi's JSON lines (`pi`) and OpenAI's lists of messages, in and out, and
+redaction.
 
 `api` is what others call; what comes in is untrusted and every fault names its line.
 """

@@ -6,8 +6,8 @@ from typing import Any
 from storage.errors import InterchangeError
 from storage.interchange.json_reader import parse, parse_line
 from storage.interchange.openai import read_openai
-from storage.interchange.pi_read import Imported, read_pi
-from storage.interchange.pi_write import Exported
+from storage.interchange.pi.read import Imported, read_pi
+from storage.interchange.pi.write import Exported
 from storage.records.entries import Entry, Label, Session, SessionDraft, SessionKind
 from storage.store import Transaction
 from storage.tree.paths import fork_point

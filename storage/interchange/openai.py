@@ -6,8 +6,8 @@ from typing import Any
 from storage.errors import InterchangeError
 from storage.interchange.json_reader import quoted
 from storage.interchange.patch import difference
-from storage.interchange.pi_message import calls_of, text_of
-from storage.interchange.pi_read import Imported
+from storage.interchange.pi.message import calls_of, text_of
+from storage.interchange.pi.read import Imported
 from storage.json_text import dumps
 from storage.records.entries import Draft, ImportedEntry, Json, Kind, message
 from storage.records.record_entries import SystemMessage, record_body

@@ -59,6 +59,10 @@ class Database(Protocol):
         """What people are told that it is. Holds no password."""
         ...
 
+    def warning(self) -> str:
+        """What people should know of it at the start; "" where there is nothing."""
+        ...
+
     def committer(self) -> Committer:
         """Connects. DBAPIError where that fails."""
         ...

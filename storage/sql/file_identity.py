@@ -23,7 +23,8 @@ class Whereabouts:
         self.named = database.absolute()
         self._file = Path(os.path.realpath(database))
         """Where SQLite has its WAL: beside what symbolic links lead to."""
-        paths = (self.named, self._beside("-wal"), self._beside("-shm"))
+        self._wal = self._beside("-wal")
+        paths = (self.named, self._wal, self._beside("-shm"))
         self._opened = {path: path.stat() for path in paths if path.exists()}
 
     def moved(self) -> str:
@@ -42,8 +43,14 @@ class Whereabouts:
     def _parted(self) -> str:
         """Where a file was moved and a link put in its place, its WAL stayed behind: whoever opens
         it by that name looks for the WAL beside what the link leads to."""
+        database = self._opened.get(self.named)
+        if self.named == self._file and database is not None:
+            # The usual case, in which the other files were looked for beside this very name.
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(self.named), database):
+                    return ""
         file = os.path.realpath(self.named)
-        opened = self._opened.get(self._beside("-wal"))
+        opened = self._opened.get(self._wal)
         if file == str(self._file) or opened is None:
             return ""
         with suppress(OSError):
@@ -101,14 +108,31 @@ def refuse_new_beside_rescued(database: Path) -> None:
         begun = file.exists() and file.stat().st_size
     except OSError:
         return  # opening it will say why
-    if begun:
-        return
-    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
-    if copies:
+    if not begun and (copy := _rescued(file)) is not None:
         raise StoreUnavailable(
-            f"{database} is gone, and {copies[-1]} was saved of it: put that in its place, or move "
+            f"{database} is gone, and {copy} was saved of it: put that in its place, or move "
             "it elsewhere to begin with an empty database"
         )
+
+
+def used_beside_rescued(database: Path) -> str:
+    """What people should know where a database is used though another was saved beside it; else
+    ""."""
+    copy = _rescued(Path(os.path.realpath(database)))
+    if copy is None:
+        return ""
+    return (
+        f"{database.absolute()} is used, and {copy} lies beside it, saved when that file was taken "
+        f"away or replaced. To go on with the saved one, stop the bot, put it in the place of "
+        f"{database.absolute()}, where there must be no -wal and -shm beside it, and start again. "
+        "Else move it elsewhere, and you are not told again"
+    )
+
+
+def _rescued(file: Path) -> Path | None:
+    """The newest copy that was saved of a file, where it lies beside it."""
+    copies = sorted(file.parent.glob(f"{glob.escape(file.name)}.rescued-*"))
+    return copies[-1] if copies else None
 
 
 def _copy(source: sqlite3.Connection, file: Path) -> None:

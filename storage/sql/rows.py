@@ -1,50 +1,162 @@
-"""What the SQL parts share."""
+"""What the SQL parts share: records as rows, and two ways to write one."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from itertools import chain, count
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from enum import Enum
+from itertools import chain, count, islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
-from sqlalchemy import Connection, Insert, Table, TextClause, bindparam, text
+from sqlalchemy import Column, Connection, Insert, Table, TextClause, bindparam, text
 
-from storage.json_text import loads
-from storage.records.entries import Entry, Kind, Run, RunRole, Session, SessionKind
+from storage.json_text import dumps, loads
+from storage.records.entries import Entry, Run, Session, Usage
 from storage.sql.schema import entries, sessions
 
-ENTRY_COLUMNS = (
-    entries.c.id,
-    entries.c.session,
-    entries.c.parent,
-    entries.c.number,
-    entries.c.depth,
-    entries.c.kind,
-    entries.c.body,
-    entries.c.author,
-    entries.c.tokens,
-    entries.c.time,
-)
-PATH_COLUMNS = ("id", "session", "number", "kind", "body", "author", "tokens", "time")
-"""Those that are not known from an entry's place on a path."""
-
-_SLOTS = {field.name: vars(Entry)[field.name].__set__ for field in fields(Entry)}
-SESSION_COLUMNS = (
-    sessions.c.id,
-    sessions.c.kind,
-    sessions.c.leaf,
-    sessions.c.epoch,
-    sessions.c.title,
-    sessions.c.parent_session,
-    sessions.c.parent_entry,
-    sessions.c.created,
-    sessions.c.run_role,
-    sessions.c.run_number,
-)
-_KINDS = {kind.value: kind for kind in Kind}
-
-
 Rows = Sequence[Sequence[Any]]
+Columns = Iterator[Sequence[Any]]
+"""What is left of the columns of some rows, each with its value in every row."""
+
+
+class Part(Protocol):
+    """A field of a record: the columns it stands in, and the way from them and to them."""
+
+    @property
+    def columns(self) -> tuple[Column[Any], ...]: ...
+
+    def read(self, columns: Columns) -> Iterable[Any]:
+        """The field of each row, from as many of the columns as it stands in."""
+        ...
+
+    def write(self, value: Any, values: dict[str, Any]) -> None: ...
+
+
+_Record = TypeVar("_Record")
+_Codec = tuple[Callable[[Columns], Iterable[Any]], Callable[[Any], Any]]
+
+
+class Shape(Generic[_Record]):
+    """How a slotted dataclass stands in a table: each field in the column of its name, or of the
+    one given here. An enum is its value there, a dict JSON, and so is a tuple of dataclasses. A
+    dataclass with a shape of its own has columns of its own, and is None where all are NULL.
+
+    Rows are read column by column, because a path may have thousands: one call decodes all the
+    JSON of a column, and fields are set through their slots, which is twice as fast as the
+    constructor of a frozen dataclass.
+    """
+
+    def __init__(
+        self,
+        record: type[_Record],
+        table: Table,
+        *,
+        only: Collection[str] = (),
+        **parts: str | Part,
+    ) -> None:
+        hints = get_type_hints(record)
+        self._record = record
+        self._parts: dict[str, Part] = {
+            name: _Field(table.c[part], hints[name]) if isinstance(part, str) else part
+            for name in only or hints
+            for part in (parts.get(name, name),)
+        }
+        self._set = {name: vars(record)[name].__set__ for name in hints}
+        self._steps = [(self._set[name], part.read) for name, part in self._parts.items()]
+        self.columns: tuple[Column[Any], ...] = tuple(
+            chain.from_iterable(part.columns for part in self._parts.values())
+        )
+        """What to select for `all` and `one`."""
+
+    def one(self, row: Sequence[Any]) -> _Record:
+        return self.all((row,))[0]
+
+    def all(self, rows: Iterable[Sequence[Any]]) -> list[_Record]:
+        rows = [*rows]
+        records = [object.__new__(self._record) for _ in rows]
+        columns = iter(zip(*rows, strict=True))
+        for set_, read in self._steps if rows else ():
+            deque(map(set_, records, read(columns)), maxlen=0)
+        return records
+
+    def fill(self, records: Sequence[_Record], field: str, values: Iterable[Any]) -> None:
+        """Set a field that no column gives."""
+        deque(map(self._set[field], records, values), maxlen=0)
+
+    def row(self, record: Any, **more: Any) -> dict[str, Any]:
+        """The columns of those of a record's fields that stand in the table, and of more fields:
+        a draft has fewer than what it becomes."""
+        values: dict[str, Any] = {}
+        for name, part in self._parts.items():
+            if name in more:
+                part.write(more[name], values)
+            elif hasattr(record, name):
+                part.write(getattr(record, name), values)
+        return values
+
+    def stored(self, draft: Any, **more: Any) -> _Record:
+        """What a draft became, with the fields that it got."""
+        given = {name: getattr(draft, name) for name in self._parts if hasattr(draft, name)}
+        return self._record(**given | more)
+
+    def read(self, columns: Columns) -> Iterable[_Record | None]:
+        for row in zip(*islice(columns, len(self.columns)), strict=True):
+            yield None if row.count(None) == len(row) else self.one(row)
+
+    def write(self, record: Any, values: dict[str, Any]) -> None:
+        values |= dict.fromkeys((column.name for column in self.columns), None)
+        if record is not None:
+            values |= self.row(record)
+
+
+class _Field:
+    """A field that is one column."""
+
+    def __init__(self, column: Column[Any], hint: Any) -> None:
+        self.columns = (column,)
+        self._name = column.name
+        self.read, self._written = _codec(hint)
+
+    def write(self, value: Any, values: dict[str, Any]) -> None:
+        values[self._name] = self._written(value)
+
+
+def _codec(hint: Any) -> _Codec:
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        members = {member.value: member for member in hint}
+        return lambda columns: map(members.__getitem__, next(columns)), attrgetter("value")
+    if get_origin(hint) is dict:
+        return _decoded, dumps
+    if get_origin(hint) is tuple:
+        element = get_args(hint)[0]
+        return (
+            lambda columns: (tuple(element(**each) for each in all_) for all_ in _decoded(columns)),
+            lambda value: dumps([asdict(each) for each in value]),
+        )
+    return next, lambda value: value
+
+
+def _decoded(columns: Columns) -> Iterable[Any]:
+    decoded: list[Any] = loads(f"[{','.join(next(columns))}]")
+    return decoded
+
+
+ENTRIES = Shape(Entry, entries)
+UNPLACED = Shape(
+    Entry, entries, only=("id", "session", "number", "kind", "body", "author", "tokens", "time")
+)
+"""Without what is known from an entry's place on a path: `place_on_path` gives them that."""
+SESSIONS = Shape(Session, sessions, run=Shape(Run, sessions, role="run_role", number="run_number"))
+
+
+def usage_shape(table: Table) -> Shape[Usage]:
+    return Shape(Usage, table, input="input_tokens", output="output_tokens", cached="cached_tokens")
+
+
+def place_on_path(path: Sequence[Entry], *, parent: int | None, depth: int) -> None:
+    """Each entry hangs on the one before; `parent` and `depth` are the first one's."""
+    UNPLACED.fill(path, "parent", chain((parent,), map(attrgetter("id"), path)))
+    UNPLACED.fill(path, "depth", count(depth))
 
 
 def insert_row(connection: Connection, statement: Insert, values: Mapping[str, Any]) -> int:
@@ -73,48 +185,3 @@ def upsert(
         f"{f' RETURNING {returning}' if returning else ''}"
     )
     return statement.bindparams(*(bindparam(name, type_=table.c[name].type) for name in columns))
-
-
-def entries_of(rows: Rows) -> list[Entry]:
-    """Entries from rows of ENTRY_COLUMNS."""
-    return _made(rows, [column.name for column in ENTRY_COLUMNS])
-
-
-def unplaced_entries_of(rows: Rows) -> list[Entry]:
-    """Entries from rows of PATH_COLUMNS, which lack what `place_on_path` gives them."""
-    return _made(rows, PATH_COLUMNS)
-
-
-def place_on_path(path: Sequence[Entry], *, parent: int | None, depth: int) -> None:
-    """Each entry hangs on the one before; `parent` and `depth` are the first one's."""
-    _fill(path, "parent", chain((parent,), map(attrgetter("id"), path)))
-    _fill(path, "depth", count(depth))
-
-
-def _made(rows: Rows, names: Sequence[str]) -> list[Entry]:
-    """Column by column, because a path may have thousands: one call decodes all bodies, and the
-    fields are set through their slots, which is twice as fast as the constructor of a frozen
-    dataclass."""
-    made = [object.__new__(Entry) for _ in rows]
-    for name, column in zip(names, zip(*rows, strict=True), strict=bool(rows)):
-        match name:
-            case "kind":
-                _fill(made, name, map(_KINDS.__getitem__, column))
-            case "body":
-                _fill(made, name, loads(f"[{','.join(column)}]"))
-            case _:
-                _fill(made, name, column)
-    return made
-
-
-def _fill(made: Sequence[Entry], name: str, values: Iterable[Any]) -> None:
-    deque(map(_SLOTS[name], made, values), maxlen=0)
-
-
-def session_of(row: Sequence[Any]) -> Session:
-    """A session from a row of SESSION_COLUMNS."""
-    id_, kind, leaf, epoch, title, parent_session, parent_entry, created, role, number = row
-    run = Run(RunRole(role), number) if role is not None else None
-    return Session(
-        id_, SessionKind(kind), leaf, epoch, title, parent_session, parent_entry, created, run
-    )

@@ -271,6 +271,7 @@ delegations = Table(
     Column("result", Words, nullable=False),
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
+    Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
 
 ledger = Table(

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
-from storage.sql.file_identity import Whereabouts, refuse_new_beside_rescued
+from storage.sql.file_identity import Whereabouts, refuse_new_beside_rescued, used_beside_rescued
 from storage.sql.writer import Job
 
 _BUSY_SECONDS = 60.0
@@ -48,6 +48,9 @@ class Sqlite:
         self._url = url.set(drivername="sqlite+pysqlite")
         self.file = file
         self.description = f"sqlite:///{url.database}"
+
+    def warning(self) -> str:
+        return used_beside_rescued(self.file)
 
     def committer(self) -> "GroupCommits":
         connection = self.writer_engine().connect()

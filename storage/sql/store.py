@@ -114,6 +114,9 @@ class SqlStore:
                     await self._alarm.wait()
         raise StoreLost(self._lost)
 
+    async def warning(self) -> str:
+        return await asyncio.to_thread(self._database.warning)
+
     async def rescue(self) -> str:
         said = ""
 

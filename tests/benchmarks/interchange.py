@@ -6,7 +6,7 @@ import json
 import time
 
 from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi_write import write_session
+from storage.interchange.pi.write import write_session
 from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from tests.benchmarks.figures import Figure

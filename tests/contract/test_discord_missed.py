@@ -147,15 +147,15 @@ async def test_a_session_that_comes_while_another_is_caught_up_holds_messages_fo
     history = f"/channels/{chat.id}/messages"
     server.inject("GET", history, Throttle(0.1))
     async with running(server, {f"discord:{chat.id}": seen["id"]}) as bot:
-        intake = bot.adapter._intake
-        assert intake is not None
+        receiver = bot.adapter._receiver
+        assert receiver is not None
         await server.wait_for(lambda: calls(server, "GET", history))
         # What a second READY does, while the history for the first one is being read.
-        await intake.on_connect()
+        await receiver.on_connect()
         await bot.got(1)
         server.dm("ann", "live")
         server.dm("bob", "elsewhere")
         await bot.got(2)
         assert bot.texts() == ["missed", "elsewhere"]
-        await intake.on_ready()
+        await receiver.on_ready()
         await server.wait_for(lambda: "live" in bot.texts())

@@ -196,7 +196,7 @@ async def test_what_is_unreadable_is_told_once_read_or_not(server: DiscordServer
     chat = server.dm_of("ann")
     seen = server.dm("ann", "seen")
     async with running(server, {f"discord:{chat.id}": seen["id"]}) as bot:
-        await server.wait_for(lambda: bot.adapter._intake and not bot.adapter._intake._held)
+        await server.wait_for(lambda: bot.adapter._receiver and not bot.adapter._receiver._held)
         empty = server.dm("ann", "", content=None)
         broken = server.dm("ann", "", attachments=[{"id": "1", "filename": "a", "url": "u"}])
         server.dm("ann", "hello")

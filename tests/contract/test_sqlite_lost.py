@@ -11,7 +11,7 @@ import pytest
 
 from storage.errors import StoreLost
 from storage.sql.store import SqlStore
-from tests.contract.stores import append, new_session, path_of, said, texts, url_of
+from tests.support.stores import append, new_session, path_of, said, texts, url_of
 
 
 def delete(database: Path) -> None:
@@ -95,6 +95,7 @@ async def test_what_is_still_open_is_saved_and_can_be_put_back(
         assert not database.with_name(left).exists()
     copy.replace(database)
     again = await SqlStore.open(url_of(database))
+    assert await again.warning() == ""
     assert texts(await path_of(again, session.id)) == ["1", "2"]
     await again.close()
 
@@ -110,7 +111,10 @@ async def test_our_wal_is_not_taken_for_that_of_the_file_put_in_place(
         await append(sqlite, session.id, said("only in our WAL"))
     await sqlite.rescue()
     await sqlite.close()
+    (copy,) = database.parent.glob("*.rescued-*")
     other = await SqlStore.open(url_of(database))
+    warning = await other.warning()
+    assert f"{database} is used" in warning and str(copy) in warning
     assert texts(await path_of(other, session.id)) == []
     await other.close()
 

@@ -36,8 +36,8 @@ async def test_a_child_is_stopped_by_button_and_its_sibling_goes_on(store: Store
         await g.chat.say("/agents")
         shown = await g.hears("now: model")
         rows = {button.label for button in shown.buttons}
-        assert rows == {"Pause #1", "Stop #1", "Pause #2", "Stop #2"}
-        await g.chat.press(shown, "Stop #1")
+        assert rows == {"Pause agent 1", "Stop agent 1", "Pause agent 2", "Stop agent 2"}
+        await g.chat.press(shown, "Stop agent 1")
         await g.hears("result: ")
         results = str(g.model.of("parent")[-1].messages)
         assert "interrupted" in results
@@ -54,11 +54,11 @@ async def test_a_paused_child_makes_no_model_call_until_it_is_resumed(store: Sto
         await g.chat.say("go")
         await running(g)
         await g.chat.say("/agents")
-        await g.chat.press(await g.hears("now: model"), "Pause #1")
+        await g.chat.press(await g.hears("now: model"), "Pause agent 1")
         await asyncio.sleep(0.8)
         assert len(g.model.of("worker")) == 1
         await g.chat.say("/agents")
-        await g.chat.press(await g.hears("paused"), "Resume #1")
+        await g.chat.press(await g.hears("paused"), "Resume agent 1")
         await g.hears("worked")
 
 
@@ -68,9 +68,9 @@ async def test_only_who_asked_or_an_owner_may_stop_a_child(store: Store) -> None
         await running(g)
         await g.chat.say("/agents", user="2")
         shown = await g.hears("now: model")
-        await g.chat.press(shown, "Stop #1", user="3")
-        assert g.app.router.desk.active
-        await g.chat.press(shown, "Stop #1", user="1")
+        await g.chat.press(shown, "Stop agent 1", user="3")
+        assert g.app.router.context.active
+        await g.chat.press(shown, "Stop agent 1", user="1")
         await g.hears("interrupted")
         while not (told := [o.text for o in g.chat.outgoing if isinstance(o, Acknowledge)]):
             await asyncio.sleep(0.01)
@@ -146,7 +146,7 @@ async def test_a_child_that_waits_for_its_turn_is_queued(store: Store) -> None:
         await g.chat.say("/agents")
         shown = await g.hears("now: model")
         assert "queued" in shown.text
-        assert {button.label for button in shown.buttons} == {"Pause #1", "Stop #1"}
+        assert {button.label for button in shown.buttons} == {"Pause agent 1", "Stop agent 1"}
 
 
 async def test_progress_is_one_message_that_is_edited(

@@ -12,7 +12,7 @@ from gateway.status import agents_panel, child_control, progress
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
-from tests.flow.delegating import ANSWER, called, calls, delegates, says
+from tests.flow.delegating import ANSWER, calls, delegates, says
 
 THINK = calls("think", {"thought": "hm"}, turn=0)
 SLOW = [delegates({"goal": "one"}), says("never", delay=60), ANSWER]
@@ -36,14 +36,14 @@ async def until(g: Gateway, shown: Shown, text: str, *labels: str) -> None:
 async def over(g: Gateway) -> None:
     """Returns once nothing is kept up to date any more."""
     async with asyncio.timeout(PATIENCE):
-        while g.app.router.desk.panel.shows("telegram:1"):
+        while g.app.router.context.panel.shows("telegram:1"):
             await asyncio.sleep(0.01)
 
 
 async def begun(g: Gateway, count: int = 1) -> Shown:
     """The message of /agents, while so many children run."""
     await g.chat.say("go")
-    await called(g, "worker", count)
+    await g.model.called("worker", count)
     await g.chat.say("/agents")
     return await g.hears("now: model")
 
@@ -61,7 +61,7 @@ async def test_its_message_follows_the_children_to_their_end(store: Store) -> No
     ]
     async with gateway(rules, store=store) as g:
         shown = await begun(g, 2)
-        await until(g, shown, "completed", "Pause #2", "Stop #2")
+        await until(g, shown, "completed", "Pause agent 2", "Stop agent 2")
         await until(g, shown, "completed")
         assert "running" not in shown.text
         assert shown.text.count("completed") == 2
@@ -81,22 +81,22 @@ async def test_it_is_followed_even_where_its_posting_takes_longer_than_a_look(
     monkeypatch.setattr(agents_panel, "EVERY", 0.0)
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
-        await g.chat.press(shown, "Pause #1")
-        await until(g, shown, "paused", "Resume #1", "Stop #1")
+        await g.chat.press(shown, "Pause agent 1")
+        await until(g, shown, "paused", "Resume agent 1", "Stop agent 1")
 
 
 async def test_its_buttons_act_again_and_again(store: Store) -> None:
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
         pause = shown.buttons[0]
-        await g.chat.press(shown, "Pause #1")
-        await until(g, shown, "paused", "Resume #1", "Stop #1")
-        await g.chat.press(shown, "Resume #1")
-        await until(g, shown, "running", "Pause #1", "Stop #1")
+        await g.chat.press(shown, "Pause agent 1")
+        await until(g, shown, "paused", "Resume agent 1", "Stop agent 1")
+        await g.chat.press(shown, "Resume agent 1")
+        await until(g, shown, "running", "Pause agent 1", "Stop agent 1")
         assert shown.buttons[0] == pause
-        await g.chat.press(shown, "Pause #1")
-        await until(g, shown, "paused", "Resume #1", "Stop #1")
-        await g.chat.press(shown, "Stop #1")
+        await g.chat.press(shown, "Pause agent 1")
+        await until(g, shown, "paused", "Resume agent 1", "Stop agent 1")
+        await g.chat.press(shown, "Stop agent 1")
         await until(g, shown, "interrupted")
         controls = await store.read(lambda tx: tx.directory.audits("control"))
         assert [details["choice"] for _, _, details, _ in controls] == [
@@ -114,7 +114,7 @@ async def test_a_button_of_a_message_that_is_over_does_nothing_and_says_so(store
         await g.chat.say("/stop")
         await until(g, shown, "interrupted")
         await over(g)
-        await g.chat.press(old, "Stop #1")
+        await g.chat.press(old, "Stop agent 1")
         async with asyncio.timeout(PATIENCE):
             while not any("do nothing" in getattr(o, "text", "") for o in g.chat.outgoing):
                 await asyncio.sleep(0.01)
@@ -127,20 +127,20 @@ async def test_a_newer_one_takes_over(store: Store) -> None:
         second = await g.hears("now: model", count=2)
         await until(g, first, "not kept up to date")
         assert second.id != first.id
-        await g.chat.press(second, "Pause #1")
-        await until(g, second, "paused", "Resume #1", "Stop #1")
+        await g.chat.press(second, "Pause agent 1")
+        await until(g, second, "paused", "Resume agent 1", "Stop agent 1")
         assert "paused" not in first.text
 
 
 async def test_after_so_long_it_is_left_as_it_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents_panel, "LONGEST", 0.2)
+    monkeypatch.setattr(agents_panel, "LONGEST", 1.0)
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
         await until(g, shown, "not kept up to date")
         await over(g)
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
 
 
 async def test_progress_is_silent_while_it_is_kept_up_to_date(
@@ -167,10 +167,10 @@ async def test_after_a_restart_it_stays_as_it_is_and_its_buttons_act(database: s
         shown = await begun(g)
     text, buttons = shown.text, shown.buttons
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
-        await called(g, "worker")
+        await g.model.called("worker")
         assert (shown.text, shown.buttons) == (text, buttons)
-        assert not g.app.router.desk.panel.shows("telegram:1")
-        await g.chat.press(shown, "Stop #1")
+        assert not g.app.router.context.panel.shows("telegram:1")
+        await g.chat.press(shown, "Stop agent 1")
         await g.hears("result: ")
         assert (shown.text, shown.buttons) == (text, buttons)
 
@@ -183,17 +183,17 @@ async def test_after_a_restart_its_buttons_go_when_their_time_is_over(
     monkeypatch.setattr(agents_panel, "EVERY", 60)
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
         await g.chat.say("go")
-        await called(g, "worker", 1)
+        await g.model.called("worker", 1)
         await g.chat.say("/agents")
         shown = await g.hears("running")
         old = Shown(shown.id, shown.conversation, shown.text, shown.buttons)
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
         await until(g, shown, child_control.OVER)
-        await g.chat.press(old, "Stop #1")
+        await g.chat.press(old, "Stop agent 1")
         async with asyncio.timeout(PATIENCE):
             while child_control.OVER not in [getattr(o, "text", "") for o in g.chat.outgoing]:
                 await asyncio.sleep(0.01)
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
 
 
 def failing(*errors: Exception) -> RecordingAdapter:
@@ -211,17 +211,17 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next(store: Store) -> No
     chat = failing(Throttled(0.05), Unavailable("gone for a moment"))
     async with gateway(SLOW, store=store, chat=chat) as g:
         shown = await begun(g)
-        await g.chat.press(shown, "Pause #1")
-        await until(g, shown, "paused", "Resume #1", "Stop #1")
+        await g.chat.press(shown, "Pause agent 1")
+        await until(g, shown, "paused", "Resume agent 1", "Stop agent 1")
 
 
 async def test_a_message_that_the_platform_will_not_edit_is_left_alone(store: Store) -> None:
     async with gateway(SLOW, store=store, chat=failing(Refused("message not found"))) as g:
         shown = await begun(g)
-        await g.chat.press(shown, "Pause #1")
+        await g.chat.press(shown, "Pause agent 1")
         await over(g)
         assert edits_of(g, shown) == []
-        await g.chat.press(shown, "Stop #1")
+        await g.chat.press(shown, "Stop agent 1")
         await g.hears("interrupted")
 
 
@@ -236,14 +236,14 @@ async def test_one_that_runs_is_shown_however_many_came_after_it(store: Store) -
     config = {"delegation": {"max_concurrent_children": 25}}
     async with gateway(rules, store=store, config=config) as g:
         await g.chat.say("first")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.hears("result: ")
         await g.chat.say("go")
         await g.hears("result: ", count=2)
         await g.chat.say("/agents")
         shown = await g.hears("now: model")
         assert "the slow one" in shown.text
-        await g.chat.press(shown, "Stop #1")
+        await g.chat.press(shown, "Stop agent 1")
         await until(g, shown, "completed")
         assert (await store.read(lambda tx: tx.delegations.get(1))).state == "interrupted"
 

@@ -12,9 +12,9 @@ from storage.records.inbox_outbox import (
     InboxKind,
 )
 from storage.store import Store, Transaction
-from tests.contract.stores import append, new_session, said
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk
 from tests.flow.conftest import Gateway, gateway
+from tests.support.stores import append, new_session, said
 
 
 async def test_conversations_are_listed_newest_activity_first_with_buttons(store: Store) -> None:
@@ -118,7 +118,7 @@ async def test_nobody_opens_what_they_may_not_see(store: Store) -> None:
             for text in (f"/open #{number}", f"/open {number} at #1"):
                 shown = await command(g, text, chat="2", user="2")
                 assert shown.text.startswith("There is no such conversation"), text
-        assert (await command(g, "/take", chat="2", user="2")).text.startswith("There is no such")
+        assert (await command(g, "/take", chat="2", user="2")).text.startswith("Only a button")
         assert await bound(store, "2") == theirs
 
 

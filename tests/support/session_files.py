@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi_read import Imported
-from storage.interchange.pi_write import write_session
+from storage.interchange.pi.read import Imported
+from storage.interchange.pi.write import write_session
 from storage.records.entries import Json, Session
 from storage.store import Transaction
 from tests.support import stores

@@ -8,48 +8,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from agent.delegation.core.arguments import Fault, Prose, read_arguments
 from agent.delegation.tables.model import fold
+from agent.delegation.tables.schema import CONDITIONS
 from agent.text.untrusted import as_text, unquoted
-from storage.records.entries import Json
 
 MAX_OPTIONS = 8
 OPTION_LIMIT = 1_000
 """Characters of one option."""
-
-_ACTION: Json = {
-    "type": "object",
-    "properties": {
-        "action": {
-            "type": "string",
-            "enum": ["report", "report_with_evidence", "escalate", "expand"],
-        },
-        "tier": {
-            "type": "string",
-            "enum": ["overseer", "human"],
-            "description": "With escalate only.",
-        },
-        "prompt": {"type": "string", "description": "With escalate and expand only."},
-        "format": {"type": "string", "description": "With report actions only: what to report."},
-    },
-    "required": ["action"],
-}
-
-_CONDITIONS: Json = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "properties": {
-            "description": {"type": "string"},
-            "checks": {"type": "array", "items": {"type": "string"}},
-            "branches": {
-                "type": "object",
-                "description": "Branch name to action.",
-                "additionalProperties": _ACTION,
-            },
-        },
-        "required": ["description", "branches"],
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +69,7 @@ class ExtendArguments(BaseModel):
     model_config = ConfigDict(json_schema_extra={"required": ["conditions"]})
 
     conditions: Annotated[
-        Any, _needed("conditions are missing: give at least one"), WithJsonSchema(_CONDITIONS)
+        Any, _needed("conditions are missing: give at least one"), WithJsonSchema(CONDITIONS)
     ] = Field(description="New conditions. One with the description of an old one replaces it.")
     reason: Prose = Field(description="Why the table needs them.")
 

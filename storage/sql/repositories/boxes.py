@@ -1,16 +1,12 @@
 """Inbox and outbox in SQL."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, literal_column, select, update
 
 from storage.errors import NotFound
-from storage.json_text import dumps
 from storage.records.inbox_outbox import (
     Arrival,
-    InboxKind,
     InboxRow,
     InboxState,
     OutboxDraft,
@@ -18,51 +14,34 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories.directory import set_cursor
-from storage.sql.rows import insert_row, upsert
+from storage.sql.rows import Shape, insert_row, upsert
 from storage.sql.schema import files, inbox, message_links, outbox
 
-_INBOX_COLUMNS = (
-    inbox.c.id,
-    inbox.c.key,
-    inbox.c.kind,
-    inbox.c.address,
-    inbox.c.payload,
-    inbox.c.session,
-    inbox.c.entry,
-    inbox.c.state,
-    inbox.c.time,
-)
+_INBOX = Shape(InboxRow, inbox)
 _GIVEN = ("key", "kind", "address", "payload", "session", "state", "time")
-_RECEIVE = upsert(inbox, _GIVEN, key=["key"], returning="id")
-_ARRIVED = select(*_INBOX_COLUMNS).where(inbox.c.id == bindparam("row"))
+_RECEIVE = Prepared(upsert(inbox, _GIVEN, key=["key"], returning="id"))
+_ARRIVED = select(*_INBOX.columns).where(inbox.c.id == bindparam("row"))
 _UNFINISHED = (
-    select(*_INBOX_COLUMNS).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
+    select(*_INBOX.columns).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
 )
-_UNFINISHED_OF = _UNFINISHED.where(inbox.c.session == bindparam("session"))
+_UNFINISHED_OF = Prepared(_UNFINISHED.where(inbox.c.session == bindparam("session")))
 _SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
-_LINK = update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to"))
+_LINK = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to")))
 _FINISH = (
     update(inbox)
     .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
     .values(state=bindparam("to"))
 )
 
-_OUTBOX_COLUMNS = (
-    outbox.c.id,
-    outbox.c.address,
-    outbox.c.kind,
-    outbox.c.payload,
-    outbox.c.entry,
-    outbox.c.edits,
-    outbox.c.state,
-    outbox.c.message_id,
-    outbox.c.error,
-    outbox.c.time,
+_OUTBOX = Shape(OutboxRow, outbox)
+_DRAFTED = [column.name for column in outbox.c if not column.primary_key]
+_ENQUEUE = Prepared(
+    insert(outbox).values({name: bindparam(name) for name in _DRAFTED}).returning(outbox.c.id)
 )
-_ENQUEUE = insert(outbox)
-_ENQUEUED = select(*_OUTBOX_COLUMNS).where(outbox.c.id == bindparam("row"))
+_ENQUEUED = select(*_OUTBOX.columns).where(outbox.c.id == bindparam("row"))
 # As it stands in the index, so that it is known to fit when the statement is planned.
 _IS_PENDING = outbox.c.state == literal_column(f"'{OutboxState.PENDING.value}'")
 # From address to address through the index, past what waits at each of them.
@@ -88,7 +67,7 @@ _last_of_each = (
     .scalar_subquery()
 )
 _PENDING = (
-    select(*_OUTBOX_COLUMNS)
+    select(*_OUTBOX.columns)
     .join(_waiting, _waiting.c.address == outbox.c.address)
     .where(_IS_PENDING, outbox.c.id <= func.coalesce(_last_of_each, outbox.c.id))
     .order_by(outbox.c.id)
@@ -106,14 +85,17 @@ _FAILED = (
 _LINKED = select(message_links.c.entry).where(
     message_links.c.address == bindparam("at"), message_links.c.message_id == bindparam("message")
 )
-_LINK_MESSAGE = upsert(
-    message_links,
-    ["address", "message_id", "entry"],
-    key=["address", "message_id"],
-    change=["entry"],
+_LINK_MESSAGE = Prepared(
+    upsert(
+        message_links,
+        ["address", "message_id", "entry"],
+        key=["address", "message_id"],
+        change=["entry"],
+    )
 )
+_FILES = Shape(StoredFile, files)
 _KEEP = insert(files)
-_KEPT = select(files.c.name, files.c.data, files.c.picture).where(files.c.id == bindparam("file"))
+_KEPT = select(*_FILES.columns).where(files.c.id == bindparam("file"))
 _DROP = delete(files).where(files.c.id == bindparam("file"))
 
 
@@ -127,31 +109,13 @@ class SqlInbox:
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
             set_cursor(self._connection, arrival.address, arrival.cursor)
-        values = {
-            "key": arrival.key,
-            "kind": arrival.kind,
-            "address": arrival.address,
-            "payload": dumps(arrival.payload),
-            "session": arrival.session,
-            "state": InboxState.OPEN.value,
-            "time": self._now,
-        }
-        row: int | None = self._connection.execute(_RECEIVE, values).scalar()
+        more = {"state": InboxState.OPEN, "time": self._now}
+        row: int | None = _RECEIVE.scalar(self._connection, _INBOX.row(arrival, **more))
         if row is None:
             return None
         if arrival.session is not None:
             self.grew.add(arrival.session)
-        return InboxRow(
-            row,
-            arrival.key,
-            arrival.kind,
-            arrival.address,
-            arrival.payload,
-            arrival.session,
-            None,
-            InboxState.OPEN,
-            self._now,
-        )
+        return _INBOX.stored(arrival, id=row, entry=None, **more)
 
     def seen(self, key: str) -> bool:
         return self._connection.execute(_SEEN, {"key": key}).scalar() is not None
@@ -160,14 +124,12 @@ class SqlInbox:
         found = self._connection.execute(_ARRIVED, {"row": row}).one_or_none()
         if found is None:
             raise NotFound(f"there is no inbox row {row}")
-        return _inbox_row(found)
+        return _INBOX.one(found)
 
     def unfinished(self, session: int | None = None) -> list[InboxRow]:
         if session is None:
-            rows = self._connection.execute(_UNFINISHED)
-        else:
-            rows = self._connection.execute(_UNFINISHED_OF, {"session": session})
-        return [_inbox_row(row) for row in rows]
+            return _INBOX.all(self._connection.execute(_UNFINISHED))
+        return _INBOX.all(_UNFINISHED_OF.rows(self._connection, {"session": session}))
 
     def route(self, row: int, session: int) -> None:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
@@ -175,7 +137,7 @@ class SqlInbox:
         self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
-        if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:
+        if not _LINK.run(self._connection, {"row": row, "to": entry}):
             raise NotFound(f"there is no inbox row {row}")
 
     def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
@@ -198,39 +160,25 @@ class SqlOutbox:
         payload = parcel.payload
         if parcel.file is not None:
             payload = {**payload, "file": self.keep(parcel.file)}
-        values = {
-            "address": parcel.address,
-            "kind": parcel.kind,
-            "payload": dumps(payload),
-            "entry": parcel.entry,
-            "edits": parcel.edits,
-            "state": OutboxState.PENDING.value,
+        more = {
+            "payload": payload,
+            "state": OutboxState.PENDING,
             "message_id": None,
             "error": "",
             "time": self._now,
         }
-        return OutboxRow(
-            insert_row(self._connection, _ENQUEUE, values),
-            parcel.address,
-            parcel.kind,
-            payload,
-            parcel.entry,
-            parcel.edits,
-            OutboxState.PENDING,
-            None,
-            "",
-            self._now,
-        )
+        row = _ENQUEUE.scalar(self._connection, _OUTBOX.row(parcel, **more))
+        return _OUTBOX.stored(parcel, id=row, **more)
 
     def get(self, row: int) -> OutboxRow:
         found = self._connection.execute(_ENQUEUED, {"row": row}).one_or_none()
         if found is None:
             raise NotFound(f"there is no outbox row {row}")
-        return _outbox_row(found)
+        return _OUTBOX.one(found)
 
     def pending(self, each: int = 20) -> list[OutboxRow]:
         rows = self._connection.execute(_PENDING, {"others": each - 1})
-        return [_outbox_row(row) for row in rows]
+        return _OUTBOX.all(rows)
 
     def sent(self, row: int, message_id: str | None) -> None:
         parcel = self.get(row)
@@ -244,7 +192,7 @@ class SqlOutbox:
 
     def link_message(self, address: str, message_id: str, entry: int) -> None:
         link = {"address": address, "message_id": message_id, "entry": entry}
-        self._connection.execute(_LINK_MESSAGE, link)
+        _LINK_MESSAGE.run(self._connection, link)
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         entry: int | None = self._connection.execute(
@@ -253,45 +201,13 @@ class SqlOutbox:
         return entry
 
     def keep(self, file: StoredFile) -> int:
-        values = {"name": file.name, "picture": file.picture, "data": file.data}
-        return insert_row(self._connection, _KEEP, values)
+        return insert_row(self._connection, _KEEP, _FILES.row(file))
 
     def kept(self, file: int) -> StoredFile:
         row = self._connection.execute(_KEPT, {"file": file}).one_or_none()
         if row is None:
             raise NotFound(f"there is no file {file}")
-        return StoredFile(row.name, row.data, row.picture)
+        return _FILES.one(row)
 
     def drop(self, file: int) -> None:
         self._connection.execute(_DROP, {"file": file})
-
-
-def _inbox_row(row: Sequence[Any]) -> InboxRow:
-    id_, key, kind, address, payload, session, entry, state, time = row
-    return InboxRow(
-        id_,
-        key,
-        InboxKind(kind),
-        address,
-        json.loads(payload),
-        session,
-        entry,
-        InboxState(state),
-        time,
-    )
-
-
-def _outbox_row(row: Sequence[Any]) -> OutboxRow:
-    id_, address, kind, payload, entry, edits, state, message_id, error, time = row
-    return OutboxRow(
-        id_,
-        address,
-        kind,
-        json.loads(payload),
-        entry,
-        edits,
-        OutboxState(state),
-        message_id,
-        error,
-        time,
-    )

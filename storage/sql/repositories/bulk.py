@@ -5,13 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from storage.json_text import dumps
-from storage.records.entries import Entry, ImportedEntry, Kind
+from storage.records.entries import Entry, ImportedEntry
 from storage.sql.dialect import insert_all, next_entry_ids
-from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, original_ids, sessions
 from storage.tree.bulk import grown
-from storage.tree.paths import sort_of
+from storage.tree.paths import first_kept, sort_of
 
 _LAST_NUMBER = select(sessions.c.last_number).where(sessions.c.id == bindparam("session"))
 _SET_LEAF = (
@@ -20,7 +19,7 @@ _SET_LEAF = (
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
 )
 _ENTRIES = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.session == bindparam("session"))
     .order_by(entries.c.number)
 )
@@ -58,7 +57,7 @@ def plant(
 def all_entries(connection: Connection, session: int) -> list[Entry]:
     found: list[Entry] = []
     for rows in connection.execute(_ENTRIES, {"session": session}).partitions(256):
-        found += entries_of(rows)
+        found += ENTRIES.all(rows)
     return found
 
 
@@ -80,21 +79,10 @@ def originals(connection: Connection, session: int) -> dict[int, str]:
 
 
 def _row(entry: Entry, strand: int) -> Mapping[str, Any]:
-    kept = entry.body.get("first_kept") if entry.kind is Kind.COMPACTION else None
-    return {
-        "id": entry.id,
-        "session": entry.session,
-        "parent": entry.parent,
-        "number": entry.number,
-        "depth": entry.depth,
+    return ENTRIES.row(entry) | {
         "strand": strand if strand != entry.id else None,
-        "kind": entry.kind.value,
         "sort": sort_of(entry.kind, entry.body),
-        "body": dumps(entry.body),
-        "first_kept": kept,
-        "author": entry.author,
-        "tokens": entry.tokens,
-        "time": entry.time,
+        "first_kept": first_kept(entry.kind, entry.body),
     }
 
 

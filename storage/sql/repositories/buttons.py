@@ -1,34 +1,60 @@
 """Buttons in SQL."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
-from storage.json_text import dumps
-from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunCommand
+from storage.json_text import dumps, loads
+from storage.records.buttons import (
+    Action,
+    ActOnChild,
+    ButtonRow,
+    Decide,
+    RunAction,
+    RunCommand,
+    from_subject,
+)
+from storage.records.entries import Json
+from storage.sql.rows import Columns, Shape
 from storage.sql.schema import buttons
 
+_ACTIONS: Mapping[str, type[Action]] = {
+    "decide": Decide,
+    "command": RunCommand,
+    "action": RunAction,
+    "child": ActOnChild,
+}
+_NAMES = {action: name for name, action in _ACTIONS.items()}
+
+
+class _ActionPart:
+    """Its name, and its fields as JSON."""
+
+    columns = (buttons.c.action, buttons.c.body)
+
+    def read(self, columns: Columns) -> Iterator[Action]:
+        for name, body in zip(next(columns), next(columns), strict=True):
+            yield _action(name, loads(body))
+
+    def write(self, value: Action, values: dict[str, Any]) -> None:
+        values |= {"action": _NAMES[type(value)], "body": dumps(asdict(value))}
+
+
+_BUTTONS = Shape(ButtonRow, buttons, action=_ActionPart(), by="by_whom")
 _PUT = insert(buttons)
-_GET = select(buttons).where(buttons.c.token == bindparam("pressed"))
+_GET = select(*_BUTTONS.columns).where(buttons.c.token == bindparam("pressed"))
 _USE = (
     update(buttons)
     .where(buttons.c.outbox == bindparam("row"), buttons.c.used == "")
     .values(used=bindparam("how"))
 )
 _TEMPORARY = (
-    select(buttons)
+    select(*_BUTTONS.columns)
     .where(buttons.c.expires.is_not(None), buttons.c.used == "")
     .order_by(buttons.c.outbox)
 )
-_ACTIONS: Mapping[str, type[Action]] = {
-    "decide": Decide,
-    "command": RunCommand,
-    "child": ActOnChild,
-}
-_NAMES = {action: name for name, action in _ACTIONS.items()}
 
 
 class SqlButtons:
@@ -36,38 +62,20 @@ class SqlButtons:
         self._connection = connection
 
     def put(self, button: ButtonRow) -> None:
-        values = {
-            "token": button.token,
-            "address": button.address,
-            "outbox": button.outbox,
-            "label": button.label,
-            "action": _NAMES[type(button.action)],
-            "body": dumps(asdict(button.action)),
-            "by_whom": button.by,
-            "expires": button.expires,
-            "used": button.used,
-        }
-        self._connection.execute(_PUT, values)
+        self._connection.execute(_PUT, _BUTTONS.row(button))
 
     def get(self, token: str) -> ButtonRow | None:
         row = self._connection.execute(_GET, {"pressed": token}).one_or_none()
-        return None if row is None else _button(row)
+        return None if row is None else _BUTTONS.one(row)
 
     def use(self, outbox: int, used: str) -> bool:
         return self._connection.execute(_USE, {"row": outbox, "how": used}).rowcount > 0
 
     def temporary(self) -> list[ButtonRow]:
-        return [_button(row) for row in self._connection.execute(_TEMPORARY)]
+        return _BUTTONS.all(self._connection.execute(_TEMPORARY))
 
 
-def _button(row: Row[Any]) -> ButtonRow:
-    return ButtonRow(
-        row.token,
-        row.address,
-        row.outbox,
-        row.label,
-        _ACTIONS[row.action](**json.loads(row.body)),
-        row.by_whom,
-        row.expires,
-        row.used,
-    )
+def _action(name: str, body: Json) -> Action:
+    if "subject" in body:
+        return from_subject(**body)
+    return _ACTIONS[name](**body)

@@ -1,14 +1,15 @@
 """Sessions as lists of them show them, in SQL."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, func, or_, select
 
 from storage.errors import NotFound
-from storage.records.entries import Entry, Overview, SessionKind, Stretch
+from storage.records.entries import Overview, SessionKind, Stretch
 from storage.sql.repositories.tree_queries import route
-from storage.sql.rows import ENTRY_COLUMNS, entries_of
+from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, session_members, sessions
 from storage.tree.paths import TALK
 
@@ -51,24 +52,21 @@ _SESSION = select(sessions.c.title, sessions.c.kind, sessions.c.parent_entry, _a
     sessions.c.id == bindparam("session")
 )
 _of_session = entries.c.session == bindparam("session")
-_COUNT = select(func.count()).where(_of_session, entries.c.sort.in_(TALK))
-_FIRST = (
-    select(*ENTRY_COLUMNS)
-    .where(_of_session, entries.c.sort == "user")
-    .order_by(entries.c.number)
-    .limit(1)
-)
 # A strand's first entry does not name it, so it is looked up apart.
 _of_strand = or_(
     entries.c.id == bindparam("strand"),
     (entries.c.strand == bindparam("strand")) & (entries.c.number <= bindparam("last")),
 )
-_COUNT_ALONG = select(func.count()).where(_of_strand, entries.c.sort.in_(TALK))
-_FIRST_ALONG = (
-    select(*ENTRY_COLUMNS)
-    .where(_of_strand, entries.c.sort == "user")
+_COUNT, _COUNT_ALONG = (
+    select(func.count()).where(which, entries.c.sort.in_(TALK))
+    for which in (_of_session, _of_strand)
+)
+_FIRST, _FIRST_ALONG = (
+    select(*ENTRIES.columns)
+    .where(which, entries.c.sort == "user")
     .order_by(entries.c.number)
     .limit(1)
+    for which in (_of_session, _of_strand)
 )
 
 
@@ -96,14 +94,10 @@ def overview(connection: Connection, session: int) -> Overview:
         (_COUNT, _FIRST, {"session": session}),
     ]
     messages = sum(connection.execute(count, values).scalar_one() for count, _, values in steps)
-    firsts = (_entry(connection.execute(first, values).fetchall()) for _, first, values in steps)
-    first = next((entry for entry in firsts if entry is not None), None)
+    firsts = (ENTRIES.all(connection.execute(first, values)) for _, first, values in steps)
+    first = next(chain.from_iterable(firsts), None)
     return Overview(session, title, messages, active, first)
 
 
 def _values(part: Stretch) -> dict[str, int]:
     return {"strand": part.strand, "last": part.last_number}
-
-
-def _entry(rows: Sequence[Sequence[Any]]) -> Entry | None:
-    return entries_of(rows)[0] if rows else None

@@ -1,45 +1,25 @@
 """Questions and their copies in SQL."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
-
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.errors import NotFound
-from storage.json_text import dumps
 from storage.records.questions import (
-    Choice,
     Question,
     QuestionDraft,
     QuestionPost,
     QuestionState,
 )
-from storage.sql.rows import insert_row
+from storage.sql.rows import Shape, insert_row
 from storage.sql.schema import question_posts, questions
 
-_COLUMNS = (
-    questions.c.id,
-    questions.c.kind,
-    questions.c.text,
-    questions.c.choices,
-    questions.c.session,
-    questions.c.address,
-    questions.c.subject,
-    questions.c.expires,
-    questions.c.created,
-    questions.c.state,
-    questions.c.level,
-    questions.c.choice,
-    questions.c.decided_by,
-    questions.c.decided_name,
-    questions.c.decided_at,
-)
+_QUESTIONS = Shape(Question, questions)
+_COPIES = Shape(QuestionPost, question_posts)
 _CREATE = insert(questions)
-_QUESTION = select(*_COLUMNS).where(questions.c.id == bindparam("question"))
+_QUESTION = select(*_QUESTIONS.columns).where(questions.c.id == bindparam("question"))
 _OPEN = (
-    select(*_COLUMNS).where(questions.c.state == QuestionState.OPEN.value).order_by(questions.c.id)
+    select(*_QUESTIONS.columns)
+    .where(questions.c.state == QuestionState.OPEN.value)
+    .order_by(questions.c.id)
 )
 _OPEN_OF = _OPEN.where(questions.c.session == bindparam("session"))
 _CLOSE = (
@@ -60,12 +40,7 @@ _REACH_LEVEL = (
 )
 _ADD_POST = insert(question_posts)
 _POSTS = (
-    select(
-        question_posts.c.id,
-        question_posts.c.question,
-        question_posts.c.address,
-        question_posts.c.outbox,
-    )
+    select(*_COPIES.columns)
     .where(question_posts.c.question == bindparam("question"))
     .order_by(question_posts.c.id)
 )
@@ -77,36 +52,28 @@ class SqlQuestions:
         self._now = now
 
     def create(self, draft: QuestionDraft) -> Question:
-        values = {
-            "kind": draft.kind,
-            "text": draft.text,
-            "choices": dumps([asdict(choice) for choice in draft.choices]),
-            "session": draft.session,
-            "address": draft.address,
-            "subject": dumps(draft.subject),
-            "expires": draft.expires,
-            "created": self._now,
-            "state": QuestionState.OPEN.value,
-            "level": 0,
-            "choice": None,
-            "decided_by": "",
-            "decided_name": "",
-            "decided_at": None,
-        }
+        values = _QUESTIONS.row(
+            draft,
+            created=self._now,
+            state=QuestionState.OPEN,
+            level=0,
+            decided_by="",
+            decided_name="",
+        )
         return self.get(insert_row(self._connection, _CREATE, values))
 
     def get(self, question: int) -> Question:
         row = self._connection.execute(_QUESTION, {"question": question}).one_or_none()
         if row is None:
             raise NotFound(f"there is no question {question}")
-        return _question(row)
+        return _QUESTIONS.one(row)
 
     def open(self, session: int | None = None) -> list[Question]:
         if session is None:
             rows = self._connection.execute(_OPEN)
         else:
             rows = self._connection.execute(_OPEN_OF, {"session": session})
-        return [_question(row) for row in rows]
+        return _QUESTIONS.all(rows)
 
     def close(
         self,
@@ -139,48 +106,9 @@ class SqlQuestions:
         return QuestionPost(post, question, address, outbox)
 
     def posts(self, question: int) -> list[QuestionPost]:
-        return [
-            QuestionPost(*row) for row in self._connection.execute(_POSTS, {"question": question})
-        ]
+        return _COPIES.all(self._connection.execute(_POSTS, {"question": question}))
 
     def _changed(self, question: int, rows: int) -> bool:
         if rows == 0:
             self.get(question)  # NotFound, where that is the reason
         return rows == 1
-
-
-def _question(row: Sequence[Any]) -> Question:
-    (
-        id_,
-        kind,
-        text,
-        choices,
-        session,
-        address,
-        subject,
-        expires,
-        created,
-        state,
-        level,
-        choice,
-        decided_by,
-        decided_name,
-        decided_at,
-    ) = row
-    return Question(
-        id=id_,
-        kind=kind,
-        text=text,
-        choices=tuple(Choice(**c) for c in json.loads(choices)),
-        session=session,
-        address=address,
-        subject=json.loads(subject),
-        expires=expires,
-        created=created,
-        state=QuestionState(state),
-        level=level,
-        choice=choice,
-        decided_by=decided_by,
-        decided_name=decided_name,
-        decided_at=decided_at,
-    )

@@ -6,8 +6,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Connection,
-    CursorResult,
-    Executable,
     bindparam,
     case,
     exists,
@@ -25,7 +23,6 @@ from storage.records.entries import (
     Draft,
     Entry,
     ImportedEntry,
-    Kind,
     Label,
     LeafMove,
     Session,
@@ -34,35 +31,35 @@ from storage.records.entries import (
     Strand,
     Stretch,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories import bulk, tree_queries
 from storage.sql.rows import (
-    ENTRY_COLUMNS,
-    SESSION_COLUMNS,
-    entries_of,
+    ENTRIES,
+    SESSIONS,
+    Shape,
     insert_row,
-    session_of,
 )
 from storage.sql.schema import entries, leaf_moves, sessions
-from storage.tree.paths import effective_labels, fork_point, is_on, sort_of
+from storage.tree.paths import effective_labels, first_kept, fork_point, is_on, sort_of
 
-_SESSION = select(*SESSION_COLUMNS).where(sessions.c.id == bindparam("session"))
-_LOCKED_SESSION = _SESSION.with_for_update()
+_ONE = select(*SESSIONS.columns).where(sessions.c.id == bindparam("session"))
+_SESSION, _LOCKED_SESSION = Prepared(_ONE), Prepared(_ONE.with_for_update())
 _CHILDREN = (
-    select(*SESSION_COLUMNS)
+    select(*SESSIONS.columns)
     .where(sessions.c.parent_session == bindparam("session"))
     .order_by(sessions.c.id)
 )
 _ALL = (
-    select(*SESSION_COLUMNS)
+    select(*SESSIONS.columns)
     .where(sessions.c.kind == bindparam("kind"))
     .order_by(sessions.c.id.desc())
 )
 _CREATE = insert(sessions)
-_CLAIM = (
+_CLAIM = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(epoch=sessions.c.epoch + 1)
-    .returning(*SESSION_COLUMNS)
+    .returning(*SESSIONS.columns)
 )
 
 _parent = entries.alias("parent")
@@ -81,7 +78,7 @@ _STRAND = (
     .scalar_subquery()
 )
 # Where the session is as the caller saw it: the entry, with its place. Else nothing.
-_APPEND = (
+_APPEND = Prepared(
     insert(entries)
     .from_select(
         ["session", "parent", "number", "depth", "strand", *_GIVEN],
@@ -108,21 +105,21 @@ _APPEND = (
     )
     .returning(entries.c.id, entries.c.number, entries.c.depth)
 )
-_MOVE = (
+_MOVE = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
 )
-_COUNT = (
+_COUNT = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(last_number=bindparam("number"))
 )
-_RENAME = (
+_RENAME = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(title=bindparam("called"))
-    .returning(*SESSION_COLUMNS)
+    .returning(*SESSIONS.columns)
 )
 # A session goes on counting from where it was, or from the other session's entry it moves to.
 _MOVE_ACROSS = (
@@ -138,20 +135,15 @@ _MOVE_ACROSS = (
 )
 _NUMBER = select(entries.c.number).where(entries.c.id == bindparam("entry"))
 _RECORD_MOVE = insert(leaf_moves)
+_MOVES = Shape(LeafMove, leaf_moves, source="from_entry", target="to_entry", by="moved_by")
 _LEAF_MOVES = (
-    select(
-        leaf_moves.c.from_entry,
-        leaf_moves.c.to_entry,
-        leaf_moves.c.moved_by,
-        leaf_moves.c.why,
-        leaf_moves.c.time,
-    )
+    select(*_MOVES.columns)
     .where(leaf_moves.c.session == bindparam("session"))
     .order_by(leaf_moves.c.id.desc())
     .limit(bindparam("at_most"))
 )
 
-_ENTRY = select(*ENTRY_COLUMNS).where(entries.c.id == bindparam("entry"))
+_ENTRY = select(*ENTRIES.columns).where(entries.c.id == bindparam("entry"))
 
 
 class SqlTree:
@@ -162,34 +154,20 @@ class SqlTree:
     def create(self, draft: SessionDraft) -> Session:
         if draft.parent_entry is not None:
             self._number(draft.parent_entry)
-        values = {
-            "kind": draft.kind.value,
-            "leaf": None,
-            "epoch": 0,
-            "last_number": 0,
-            "title": draft.title,
-            "parent_session": draft.parent_session,
-            "parent_entry": draft.parent_entry,
-            "created": self._now,
-            "run_role": draft.run and draft.run.role.value,
-            "run_number": draft.run and draft.run.number,
-        }
-        return self.session(insert_row(self._connection, _CREATE, values))
+        values = SESSIONS.row(draft, leaf=None, epoch=0, created=self._now)
+        return self.session(insert_row(self._connection, _CREATE, values | {"last_number": 0}))
 
     def session(self, session: int) -> Session:
         return self._session(_SESSION, session)
 
     def children(self, session: int) -> list[Session]:
-        return [
-            session_of(row) for row in self._connection.execute(_CHILDREN, {"session": session})
-        ]
+        return SESSIONS.all(self._connection.execute(_CHILDREN, {"session": session}))
 
     def claim(self, session: int) -> Session:
         return self._session(_CLAIM, session)
 
     def rename(self, session: int, title: str) -> Session:
-        row = self._connection.execute(_RENAME, {"session": session, "called": title})
-        return self._one(row, session)
+        return self._session(_RENAME, session, called=title)
 
     def append(
         self,
@@ -209,19 +187,19 @@ class SqlTree:
             "kind": draft.kind.value,
             "sort": sort_of(draft.kind, draft.body),
             "body": dumps(draft.body),
-            "first_kept": _first_kept(draft),
+            "first_kept": first_kept(draft.kind, draft.body),
             "author": draft.author,
             "tokens": draft.tokens,
             "time": time,
         }
-        appended = self._connection.execute(_APPEND, values).one_or_none()
+        appended = _APPEND.row(self._connection, values)
         if appended is None:
             raise self._not_as_seen(session, after, epoch)
         entry, number, depth = appended
         if aside:
-            self._connection.execute(_COUNT, {"of_session": session, "number": number})
+            _COUNT.run(self._connection, {"of_session": session, "number": number})
         else:
-            self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
+            _MOVE.run(self._connection, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
@@ -253,29 +231,19 @@ class SqlTree:
         if found.leaf != after:
             raise LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
         execute(_MOVE_ACROSS, {"of_session": session, "to": to, "number": number})
-        execute(
-            _RECORD_MOVE,
-            {
-                "session": session,
-                "from_entry": after,
-                "to_entry": to,
-                "moved_by": by,
-                "why": why,
-                "time": self._now,
-            },
-        )
+        move = LeafMove(after, to, by, why, self._now)
+        execute(_RECORD_MOVE, _MOVES.row(move) | {"session": session})
         return self.session(session)
 
     def leaf_moves(self, session: int, limit: int = 100) -> list[LeafMove]:
         values = {"session": session, "at_most": limit}
-        moves = [LeafMove(*row) for row in self._connection.execute(_LEAF_MOVES, values)]
-        return moves[::-1]
+        return _MOVES.all(self._connection.execute(_LEAF_MOVES, values))[::-1]
 
     def entry(self, entry: int) -> Entry:
         row = self._connection.execute(_ENTRY, {"entry": entry}).one_or_none()
         if row is None:
             raise NotFound(f"there is no entry {entry}")
-        return entries_of([row])[0]
+        return ENTRIES.one(row)
 
     def numbered(self, session: int, number: int) -> Entry | None:
         found = tree_queries.numbered(self._connection, session, number)
@@ -289,12 +257,12 @@ class SqlTree:
         return None
 
     def child_entries(self, session: int, entry: int | None) -> list[Entry]:
-        return entries_of(tree_queries.child_rows(self._connection, session, entry))
+        return ENTRIES.all(tree_queries.child_rows(self._connection, session, entry))
 
     def path_end(self, leaf: int | None, limit: int) -> tuple[Entry, ...]:
         if leaf is None or not limit:
             return ()
-        return tuple(entries_of(tree_queries.path_end_rows(self._connection, leaf, limit)))
+        return tuple(ENTRIES.all(tree_queries.path_end_rows(self._connection, leaf, limit)))
 
     def route(self, entry: int | None) -> tuple[Stretch, ...]:
         return tree_queries.route(self._connection, entry) if entry is not None else ()
@@ -315,7 +283,7 @@ class SqlTree:
         rows = tree_queries.along_rows(
             self._connection, strand, low, high, sorts=sorts, limit=limit, newest=newest
         )
-        return entries_of(rows)
+        return ENTRIES.all(rows)
 
     def labels(self, session: int) -> list[Label]:
         held = self.session(session)
@@ -327,7 +295,7 @@ class SqlTree:
 
     def _label_entries(self, session: Session) -> list[Entry]:
         """A session's own, after all that were there when it was forked: a name may have moved."""
-        own = entries_of(tree_queries.label_rows(self._connection, session.id))
+        own = ENTRIES.all(tree_queries.label_rows(self._connection, session.id))
         if fork_point(session) is None or session.parent_session is None:
             return own
         inherited = self._label_entries(self.session(session.parent_session))
@@ -345,7 +313,7 @@ class SqlTree:
     def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:
         sizes = bulk.sizes(self._connection)
         rows = self._connection.execute(_ALL, {"kind": kind.value})
-        return [(found, sizes.get(found.id, 0)) for found in map(session_of, rows)]
+        return [(found, sizes.get(found.id, 0)) for found in SESSIONS.all(rows)]
 
     def entries(self, session: int) -> list[Entry]:
         return bulk.all_entries(self._connection, session)
@@ -371,22 +339,14 @@ class SqlTree:
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
         return tree_queries.context_path(self._connection, leaf)
 
-    def _session(self, statement: Executable, session: int) -> Session:
-        return self._one(self._connection.execute(statement, {"session": session}), session)
-
-    def _one(self, result: CursorResult[Any], session: int) -> Session:
-        row = result.one_or_none()
+    def _session(self, statement: Prepared, session: int, **more: Any) -> Session:
+        row = statement.row(self._connection, {"session": session, **more})
         if row is None:
             raise NotFound(f"there is no session {session}")
-        return session_of(row)
+        return SESSIONS.one(row)
 
     def _number(self, entry: int) -> int:
         number: int | None = self._connection.execute(_NUMBER, {"entry": entry}).scalar()
         if number is None:
             raise NotFound(f"there is no entry {entry}")
         return number
-
-
-def _first_kept(draft: Draft) -> int | None:
-    kept = draft.body.get("first_kept") if draft.kind is Kind.COMPACTION else None
-    return kept if isinstance(kept, int) else None

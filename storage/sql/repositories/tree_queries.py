@@ -10,11 +10,10 @@ from sqlalchemy import Connection, TextClause, bindparam, func, literal_column, 
 from storage.errors import NotFound
 from storage.records.entries import Entry, Strand, Stretch
 from storage.sql.rows import (
-    ENTRY_COLUMNS,
-    PATH_COLUMNS,
+    ENTRIES,
+    UNPLACED,
     Rows,
     place_on_path,
-    unplaced_entries_of,
 )
 from storage.sql.schema import entries
 
@@ -33,12 +32,12 @@ _FIRST = select(entries.c.id).where(
 )
 
 _CHILDREN = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.parent == bindparam("entry"), entries.c.session == bindparam("session"))
     .order_by(entries.c.id)
 )
 _ROOTS = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(
         entries.c.session == bindparam("session"),
         entries.c.strand.is_(None),
@@ -47,7 +46,7 @@ _ROOTS = (
     .order_by(entries.c.id)
 )
 _LABELS = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.session == bindparam("session"), entries.c.kind == "label")
     .order_by(entries.c.id)
 )
@@ -62,7 +61,7 @@ _up = _up.union_all(
     .join(_up, entries.c.id == _up.c.parent)
     .where(_up.c.length < bindparam("at_most"))
 )
-_PATH_END = select(*ENTRY_COLUMNS).join(_up, _up.c.id == entries.c.id).order_by(entries.c.id)
+_PATH_END = select(*ENTRIES.columns).join(_up, _up.c.id == entries.c.id).order_by(entries.c.id)
 
 # From the entry to the first one of its strand, from there to what that hangs on, and so on.
 _first = entries.alias("first")
@@ -130,13 +129,15 @@ _STRANDS = (
 _of_sort = entries.c.sort.in_(bindparam("sorts", expanding=True))
 _within = entries.c.number.between(bindparam("low"), bindparam("high"))
 _ALONG = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.strand == bindparam("strand"), _within, _of_sort)
     .limit(bindparam("at_most"))
 )
 _ALONG_UP = _ALONG.order_by(entries.c.number)
 _ALONG_DOWN = _ALONG.order_by(entries.c.number.desc())
-_ALONG_FIRST = select(*ENTRY_COLUMNS).where(entries.c.id == bindparam("strand"), _within, _of_sort)
+_ALONG_FIRST = select(*ENTRIES.columns).where(
+    entries.c.id == bindparam("strand"), _within, _of_sort
+)
 
 
 def numbered(connection: Connection, session: int, number: int) -> int | None:
@@ -199,7 +200,7 @@ def along_rows(
 
 _TYPE = entries.c.id.type
 _COMPACTION = "entries.id, entries.first_kept"
-_ON_PATH = ", ".join(f"entries.{name}" for name in PATH_COLUMNS)
+_ON_PATH = ", ".join(map(str, UNPLACED.columns))
 _PLACE = select(_STRAND, entries.c.number, entries.c.parent, entries.c.depth).where(
     entries.c.id == bindparam("entry")
 )
@@ -258,7 +259,7 @@ def _entries_in(
         result = connection.execute(_among(_ON_PATH, len(batch)), _values(batch))
         # In parts: the fewer objects live at once, the less often the garbage collector runs.
         for rows in result.partitions(_ROWS_AT_ONCE):
-            found += unplaced_entries_of(rows)
+            found += UNPLACED.all(rows)
     found.sort(key=attrgetter("id"))  # a parent always has the smaller id
     place_on_path(found, parent=parent, depth=depth)
     return tuple(found)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from storage.sql.rows import ENTRY_COLUMNS, Rows
+from storage.sql.rows import ENTRIES, Rows
 
 _NO_BOUND = 2**63 - 1
 _NEWEST = 500
@@ -16,8 +16,8 @@ _AT_ONCE = 20
 """Hits that are read at first; then twice as many each time."""
 
 _SESSION = 1
-"""Where it stands among ENTRY_COLUMNS."""
-_COLUMNS = ", ".join(map(str, ENTRY_COLUMNS))
+"""Where it stands among ENTRIES.columns."""
+_COLUMNS = ", ".join(map(str, ENTRIES.columns))
 # SKIP LOCKED: what another process has in hand is its.
 _UNSEEN = text(f"""
     WITH taken AS (

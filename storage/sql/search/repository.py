@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from storage.records.entries import Entry
 from storage.search.query import MOST_ENDINGS, Query, parse, terms_of, text_of, words_of
-from storage.sql.rows import Rows, entries_of
+from storage.sql.rows import ENTRIES, Rows
 from storage.sql.schema import search_words
 from storage.sql.search.postgres import PostgresTerms
 from storage.sql.search.sqlite import SqliteTerms
@@ -30,7 +30,7 @@ class Terms(Protocol):
     """The search index of a database, in a transaction."""
 
     def unseen(self, limit: int) -> Rows:
-        """Rows of ENTRY_COLUMNS of entries that were not given out here before, the oldest first,
+        """Rows of ENTRIES.columns of entries that were not given out here before, the oldest first,
         at most so many. From now on they were, once this transaction is committed."""
         ...
 
@@ -46,7 +46,7 @@ class Terms(Protocol):
         session_terms: Sequence[str],
         before: int | None,
     ) -> Generator[Rows]:
-        """Rows of ENTRY_COLUMNS, in parts, newest first: entries of these sessions that have a
+        """Rows of ENTRIES.columns, in parts, newest first: entries of these sessions that have a
         term of each group, and a smaller id than `before`. `session_terms` stand for the sessions;
         they are empty where there are too many. The caller may stop at any time."""
         ...
@@ -71,7 +71,7 @@ class SqlSearch:
         groups, terms = self._groups(query), _session_terms(sessions)
         with closing(self._terms.hits(groups, sessions, terms, before)) as hits:
             for rows in hits:
-                found += (e for e in entries_of(rows) if query.runs_in(text_of(e)))
+                found += (e for e in ENTRIES.all(rows) if query.runs_in(text_of(e)))
                 if len(found) >= limit:
                     break
         return found[:limit]
@@ -80,7 +80,7 @@ class SqlSearch:
         rows = self._terms.unseen(limit)
         words: set[str] = set()
         indexed: dict[int, tuple[str, ...]] = {}
-        for entry in entries_of(rows):
+        for entry in ENTRIES.all(rows):
             if terms := terms_of(text_of(entry)):
                 words |= words_of(terms)
                 indexed[entry.id] = (_session_term(entry.session), *terms)

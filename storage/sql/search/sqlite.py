@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, select, text
 
 from storage.json_text import dumps
 from storage.sql.repositories.directory import SqlDirectory
-from storage.sql.rows import ENTRY_COLUMNS, Rows
+from storage.sql.rows import ENTRIES, Rows
 from storage.sql.schema import entries
 
 _FOLLOWED = "search.followed"
@@ -16,7 +16,7 @@ _NO_BOUND = 2**63 - 1
 _AT_ONCE = 10
 
 _NEXT = (
-    select(*ENTRY_COLUMNS)
+    select(*ENTRIES.columns)
     .where(entries.c.id > bindparam("after"))
     .order_by(entries.c.id)
     .limit(bindparam("at_most"))
@@ -25,7 +25,7 @@ _INDEX = "INSERT INTO search_index (rowid, terms) VALUES (?, ?)"
 _KEEP_WORDS = "INSERT OR IGNORE INTO search_words (word) SELECT value FROM json_each(?)"
 # CROSS, so that SQLite reads the index from its end and stops when the caller does.
 _HITS = text(f"""
-    SELECT {", ".join(map(str, ENTRY_COLUMNS))}
+    SELECT {", ".join(map(str, ENTRIES.columns))}
     FROM search_index CROSS JOIN entries ON entries.id = search_index.rowid
     WHERE search_index MATCH :expression AND search_index.rowid < :before
     AND entries.session IN (SELECT value FROM json_each(:sessions))

@@ -66,6 +66,20 @@ def test_a_key_that_no_header_takes_is_refused_and_not_shown(
     assert "sk-" not in str(caught.value)
 
 
+@pytest.mark.parametrize("login", ["me:hunter22@", "hunter22@", ":hunter22@"])
+def test_a_login_in_api_base_is_refused_and_not_shown(tmp_path: Path, login: str) -> None:
+    text = f"[models.presets.p]\nmodel = 'openai/x'\napi_base = 'https://{login}localhost/v1'"
+    with pytest.raises(ConfigError, match=r"models\.presets\.p\.api_base: .*api_key") as caught:
+        load(written(tmp_path, text), {})
+    assert "hunter22" not in str(caught.value)
+
+
+def test_an_at_sign_behind_the_host_is_no_login(tmp_path: Path) -> None:
+    text = "[models.parent]\nmodel = 'openai/x'\napi_base = 'https://host/v1/@me?to=a//b@c'"
+    config = load(written(tmp_path, text), {})
+    assert config.models.parent is not None and config.models.parent.api_base is not None
+
+
 def test_broken_toml_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not valid TOML"):
         load(written(tmp_path, "[telegram"), {})

@@ -12,11 +12,16 @@ from gateway.config import Config, all_secrets, environment_secrets, secrets_of
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
 from storage.interchange.redaction import REDACTED, redactor
 
-BASE = "https://bob:pa%24s%2Fw0rd@models.example/v1?key=qu3ry-key&api-version=2024-10-21"
+LOGIN = "https://bob:pa%24s%2Fw0rd@files.example/bot"
+BASE = "https://models.example/v1?key=qu3ry-key&api-version=2024-10-21"
 CONFIG = Config.model_validate(
     {
         "storage": {"url": "postgresql://me:db-pass@host/x"},
-        "telegram": {"token": "1:Tele-Token", "base_url": "http://t0ken-alone@proxy.example/bot"},
+        "telegram": {
+            "token": "1:Tele-Token",
+            "base_url": "http://t0ken-alone@proxy.example/bot",
+            "base_file_url": LOGIN,
+        },
         "discord": {"token": "disc", "gateway_url": "wss://g.example/?auth=gate-key"},
         "models": {"presets": {"p": {"model": "x", "api_base": BASE}}},
     }

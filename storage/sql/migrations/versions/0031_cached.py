@@ -12,5 +12,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    column = sa.Column("cached_tokens", Count, nullable=False, server_default="0")
-    op.add_column("ledger", column)
+    for table in ("ledger", "delegations"):
+        column = sa.Column("cached_tokens", Count, nullable=False, server_default="0")
+        op.add_column(table, column)

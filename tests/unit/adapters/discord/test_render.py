@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adapters.cleaning import clean
 from adapters.discord.render import render
-from adapters.discord.text import LIMIT, characters, fit, hard_cut, units
+from adapters.discord.segments import LIMIT, characters, fit, hard_cut, units
 
 
 def shown(markdown: str) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
+from agent.delegation.prompts import Means
 from agent.delegation.result import to_text
 from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import (
@@ -74,7 +75,7 @@ class Scene:
         nobody = Nobody()
         models = Models({"parent": ModelSpec("parent", "big")})
         self.subagents = Subagents(
-            self.store, nobody, nobody, models, nobody, lambda *_: {}, Slots(3)
+            self.store, nobody, nobody, models, nobody, lambda *_: Means({}, "", 50), Slots(3)
         )
 
     async def delegated(

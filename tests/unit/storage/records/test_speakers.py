@@ -14,7 +14,7 @@ from agent.compaction.summary import blocks_of, parts_of
 from agent.runtime.context import context
 from gateway.turns.messages import WORDLESS, message_draft
 from gateway.views.entries import words
-from storage.interchange.pi_entry import Fields, decode, encode
+from storage.interchange.pi.entry import Fields, decode, encode
 from storage.records.entries import Entry, Json, Kind, message
 from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.records.speakers import guarded, speaker_of

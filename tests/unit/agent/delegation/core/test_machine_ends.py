@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.delegation.core.events import (
@@ -42,6 +42,7 @@ from agent.delegation.core.machine import State, advance, begin, fold
 from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.tables.parse import parse_table
 from storage.records.entries import Draft, Entry
+from tests.support.examples import examples
 
 TABLE = parse_table(
     [
@@ -204,7 +205,7 @@ def possible(state: State) -> list[Event]:
             return [Interrupted(), Answered("stop", "Bob")]
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(st.data())
 def test_on_every_route_the_books_fold_to_the_state_and_limits_hold(data: Any) -> None:
     table = data.draw(st.sampled_from([TABLE, None]))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.interchange.pi_entry import SESSION, Fields, encode, format_time
-from storage.interchange.pi_read import answers, bounded_title, calls, title_of
+from storage.interchange.pi.entry import SESSION, Fields, encode, format_time
+from storage.interchange.pi.read import answers, bounded_title, calls, title_of
 from storage.json_text import dumps
 from storage.records.entries import Entry, Json, Kind, Label, Session
 from storage.tree.lineage import Lineage

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from storage.errors import InterchangeError
 from storage.interchange.patch import applied, difference
-from storage.interchange.pi_message import MOST_TOKENS, from_pi, text_of, to_pi
+from storage.interchange.pi.message import MOST_TOKENS, from_pi, text_of, to_pi
 from storage.records.entries import Json, Kind, message
 from storage.records.record_entries import WAITS, RecordKind
 from storage.records.speakers import claimed

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from storage.errors import InterchangeError
 from storage.interchange.json_reader import parse_line, quoted
-from storage.interchange.pi_entry import SESSION, Fields, decode, is_kept_whole, parse_time
-from storage.interchange.pi_message import calls_of
+from storage.interchange.pi.entry import SESSION, Fields, decode, is_kept_whole, parse_time
+from storage.interchange.pi.message import calls_of
 from storage.records.entries import Draft, ImportedEntry, Json, Kind
 from storage.records.record_entries import WAITS
 from storage.tree.lineage import Lineage

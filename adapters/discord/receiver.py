@@ -49,7 +49,7 @@ class _Said:
 _Arrived = _Said | Unreadable
 
 
-class Intake:
+class Receiver:
     """Passes on what arrives: one message after the other, interactions beside all else.
 
     discord.py runs a task per event, so events only put what they bring into queues, and one
