@@ -16,6 +16,22 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerInWords:
+    """Decide a question by the words that the press brings; without any, ask for them."""
+
+    question: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowChoices:
+    """Show other choices of a question, in the place of those that a copy shows."""
+
+    question: int
+    page: int
+    """0: those that are shown at first."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunCommand:
     """Run a command as if the presser had typed it."""
 
@@ -35,7 +51,8 @@ class ActOnChild:
     """Whose delegations the message shows."""
 
 
-Action: TypeAlias = Decide | RunCommand | ActOnChild
+OnQuestion: TypeAlias = Decide | AnswerInWords | ShowChoices
+Action: TypeAlias = OnQuestion | RunCommand | ActOnChild
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +71,4 @@ class ButtonRow:
     """Unix seconds; None: never."""
     used: str = ""
     """Why it does nothing any more: who pressed a button of its message, and what. "" while it is
-    valid; a decision's button is valid as long as its question is open."""
+    valid; a question's button is valid as long as its question is open."""

@@ -8,7 +8,15 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from storage.json_text import dumps
-from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import (
+    Action,
+    ActOnChild,
+    AnswerInWords,
+    ButtonRow,
+    Decide,
+    RunCommand,
+    ShowChoices,
+)
 from storage.sql.schema import buttons
 
 _PUT = insert(buttons)
@@ -25,6 +33,8 @@ _TEMPORARY = (
 )
 _ACTIONS: Mapping[str, type[Action]] = {
     "decide": Decide,
+    "words": AnswerInWords,
+    "choices": ShowChoices,
     "command": RunCommand,
     "child": ActOnChild,
 }

@@ -17,7 +17,7 @@ from storage.records.questions import (
     QuestionState,
 )
 from storage.sql.rows import insert_row
-from storage.sql.schema import question_posts, questions
+from storage.sql.schema import outbox, question_posts, questions
 
 _COLUMNS = (
     questions.c.id,
@@ -35,6 +35,8 @@ _COLUMNS = (
     questions.c.decided_by,
     questions.c.decided_name,
     questions.c.decided_at,
+    questions.c.details,
+    questions.c.words,
 )
 _CREATE = insert(questions)
 _QUESTION = select(*_COLUMNS).where(questions.c.id == bindparam("question"))
@@ -51,6 +53,7 @@ _CLOSE = (
         decided_by=bindparam("by"),
         decided_name=bindparam("called"),
         decided_at=bindparam("now"),
+        words=bindparam("said"),
     )
 )
 _REACH_LEVEL = (
@@ -65,9 +68,19 @@ _POSTS = (
         question_posts.c.question,
         question_posts.c.address,
         question_posts.c.outbox,
+        question_posts.c.prompt,
     )
     .where(question_posts.c.question == bindparam("question"))
     .order_by(question_posts.c.id)
+)
+_POSTED = (
+    select(question_posts.c.question)
+    .join(outbox, outbox.c.id == question_posts.c.outbox)
+    .where(
+        question_posts.c.address.in_(bindparam("addresses", expanding=True)),
+        outbox.c.message_id == bindparam("message"),
+    )
+    .order_by(question_posts.c.id.desc())
 )
 
 
@@ -92,6 +105,8 @@ class SqlQuestions:
             "decided_by": "",
             "decided_name": "",
             "decided_at": None,
+            "details": draft.details,
+            "words": "",
         }
         return self.get(insert_row(self._connection, _CREATE, values))
 
@@ -116,6 +131,7 @@ class SqlQuestions:
         choice: str | None = None,
         by: str = "",
         name: str = "",
+        words: str = "",
     ) -> bool:
         if state is QuestionState.OPEN:
             raise ValueError("a question cannot be closed into being open")
@@ -125,6 +141,7 @@ class SqlQuestions:
             "key": choice,
             "by": by,
             "called": name,
+            "said": words,
             "now": self._now,
         }
         return self._changed(question, self._connection.execute(_CLOSE, values).rowcount)
@@ -133,15 +150,22 @@ class SqlQuestions:
         values = {"question": question, "below": level - 1, "to": level}
         return self._changed(question, self._connection.execute(_REACH_LEVEL, values).rowcount)
 
-    def add_post(self, question: int, address: str, outbox: int) -> QuestionPost:
-        values = {"question": question, "address": address, "outbox": outbox}
+    def add_post(
+        self, question: int, address: str, outbox: int, *, prompt: bool = False
+    ) -> QuestionPost:
+        values = {"question": question, "address": address, "outbox": outbox, "prompt": prompt}
         post = insert_row(self._connection, _ADD_POST, values)
-        return QuestionPost(post, question, address, outbox)
+        return QuestionPost(post, question, address, outbox, prompt)
 
     def posts(self, question: int) -> list[QuestionPost]:
         return [
             QuestionPost(*row) for row in self._connection.execute(_POSTS, {"question": question})
         ]
+
+    def posted(self, addresses: Sequence[str], message_id: str) -> int | None:
+        values = {"addresses": list(addresses), "message": message_id}
+        found: int | None = self._connection.execute(_POSTED, values).scalar()
+        return found
 
     def _changed(self, question: int, rows: int) -> bool:
         if rows == 0:
@@ -166,6 +190,8 @@ def _question(row: Sequence[Any]) -> Question:
         decided_by,
         decided_name,
         decided_at,
+        details,
+        words,
     ) = row
     return Question(
         id=id_,
@@ -183,4 +209,6 @@ def _question(row: Sequence[Any]) -> Question:
         decided_by=decided_by,
         decided_name=decided_name,
         decided_at=decided_at,
+        details=details,
+        words=words,
     )
