@@ -96,6 +96,8 @@ class Press:
     """The message the button hangs on."""
     handle: str
     """What the platform needs to acknowledge this press."""
+    words: str = ""
+    """What the person wrote, where the button asks for it in a form."""
     kind: Literal["press"] = "press"
 
 
@@ -143,7 +145,7 @@ def _cleaned(value: Any, field: str) -> Any:
     return value if after == before else replace(value, **after)
 
 
-_TEXTS = ("text", "name", "quoted")
+_TEXTS = ("text", "name", "quoted", "words")
 """Fields that people read. What stands in the others names something."""
 
 

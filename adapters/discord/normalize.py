@@ -10,7 +10,7 @@ from discord.abc import User as DiscordUser
 
 from adapters.cleaning import clean, display_name
 from adapters.discord.interactions import Handle, Kind
-from adapters.discord.payload import BUTTON_PREFIX
+from adapters.discord.payload import ASKING_PREFIX, BUTTON_PREFIX
 from adapters.events import Conversation, File, Message, Press, User
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
@@ -67,7 +67,8 @@ def normalize_edit(message: discord.Message, me: DiscordUser) -> Message | None:
 def normalize_interaction(
     interaction: discord.Interaction[discord.Client],
 ) -> Message | Press | None:
-    """A slash command as the message "/name argument", a press of our button as a Press.
+    """A slash command as the message "/name argument", a press of our button as a Press, and the
+    form that a press opened as that press.
 
     None for everything else, such as buttons that are not ours. ValueError where it does not say
     where it happened, as in kinds of channels that are newer than discord.py.
@@ -77,8 +78,26 @@ def normalize_interaction(
             return _command(interaction)
         case discord.InteractionType.component:
             return _press(interaction)
+        case discord.InteractionType.modal_submit:
+            press = _press(interaction)
+            return press and replace(press, words=clean(_written(dict(interaction.data or {}))))
         case _:
             return None
+
+
+def asked_form(interaction: discord.Interaction[discord.Client]) -> str | None:
+    """The token of a button of ours that asks for words, where that was pressed."""
+    custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
+    is_press = interaction.type is discord.InteractionType.component
+    asks = is_press and custom_id.startswith(ASKING_PREFIX)
+    return clean(custom_id.removeprefix(ASKING_PREFIX)) if asks else None
+
+
+def _written(component: Mapping[str, Any]) -> str:
+    """What stands in the only field of a form, however that is laid out."""
+    inner = [*(component.get("components") or ()), component.get("component") or {}]
+    texts = [component.get("value"), *(_written(one) for one in inner if one)]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:

@@ -14,6 +14,7 @@ from agent.delegation.core.events import (
     Reported,
     Resolved,
 )
+from agent.delegation.core.human_tier import is_instruction
 from agent.delegation.core.machine import State
 from agent.delegation.core.overseer import (
     ESCALATE_TO_HUMAN,
@@ -62,15 +63,17 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
 
 
 async def _send_back(worker: Child, text: str) -> None:
-    """As the result of the report that ended it, or as a message after a text that did."""
+    """As the result of the report that ended it, or as a message after a text that did. A person's
+    instruction is a message of its own: results of tools are no instructions."""
     step = next_step(worker.journal.path)
     if isinstance(step, RunTools):
         report, *others = step.calls
         for call in others:
             await worker.answer(step.entry, call, "Ignored: one report is enough.")
-        await worker.answer(step.entry, report, f"Error: {text}", correction=True)
-    else:
-        await worker.tell(text, correction=True)
+        if not is_instruction(text):
+            return await worker.answer(step.entry, report, f"Error: {text}", correction=True)
+        await worker.answer(step.entry, report, "A person was asked.")
+    await worker.tell(text, correction=True)
 
 
 OVERSEER_TOOLS = (

@@ -21,6 +21,7 @@ from gateway.commands.registry import parse_command, perform
 from gateway.inbound.edits import first_sent
 from gateway.inbound.press_check import PressCheck
 from gateway.inbound.presses import Presses
+from gateway.inbound.replies import Replies
 from gateway.status.notices import Notices
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
@@ -54,8 +55,11 @@ class Router:
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _presses: Presses = field(init=False)
+    _replies: Replies = field(init=False)
 
     def __post_init__(self) -> None:
+        desk = self.desk
+        self._replies = Replies(desk.store, self.access, desk.questions, desk.composer)
         check = PressCheck(self.access, self.desk.questions, self.desk.turns)
         self._presses = Presses(
             self.desk, self.access, self.strangers, check, self._command, self.notices
@@ -173,6 +177,8 @@ class Router:
 
     async def _message(self, message: Message) -> None:
         command = parse_command(message.text) is not None
+        if not command and await self._replies.take(_arrival(message), message):
+            return
         allowed = self.access.may_command if command else self.access.may_talk
         if not allowed(message.user.identity):
             return await self._stranger(message)
@@ -185,10 +191,16 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        row = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        row = await self.desk.store.run(partial(self._talk, arrival=arrival, message=message))
         if row is not None:
             self.desk.turns.arrived(row)
         return row is not None
+
+    def _talk(self, tx: Transaction, arrival: Arrival, message: Message) -> InboxRow | None:
+        row = _receive_talk(tx, arrival)
+        if row is not None:
+            self._replies.refuse(tx, message)
+        return row
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is

@@ -55,6 +55,12 @@ def offer(
     return Offer(numbered, "\n".join([*head, *lines]))
 
 
+def effects(items: Sequence[tuple[str, str]]) -> str:
+    """What each button does, by its label, in Markdown; those that say it themselves are left
+    out."""
+    return "\n".join(f"- **{escape(label)}**: {escape(does)}" for label, does in items if does)
+
+
 def told(text: str, listing: str) -> str:
     """A text with the choices that its buttons cannot show in full."""
     return f"{text}\n\n{listing}" if listing else text

@@ -39,7 +39,7 @@ from agent.delegation.core.events import (
     Task,
     TimedOut,
 )
-from agent.delegation.core.human_tier import choices, chosen_report
+from agent.delegation.core.human_tier import choices, chosen_report, instruction
 from agent.delegation.core.judge import Judgement, Verdict, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
 from agent.delegation.core.report import (
@@ -82,6 +82,8 @@ class State:
     tried: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     """What the overseer proposed to the person."""
+    instructions: tuple[Answered, ...] = ()
+    """What people answered in words."""
 
 
 def fold(events: Iterable[Event]) -> State:
@@ -121,8 +123,8 @@ def advance(state: State, event: Event) -> State:
             return _ask(state, f"The overseer found no way on. {text}".strip())
         case Asked(question):
             return replace(state, step=AwaitHuman(question))
-        case Answered(choice, name):
-            return _answered(state, choice, name)
+        case Answered():
+            return _answered(state, event)
         case Judged(verdict, reasoning):
             return _judged(state, verdict, reasoning)
         case TimedOut(seconds):
@@ -329,12 +331,16 @@ def _send_back(state: State, text: str) -> State:
 
 
 def _ask(state: State, text: str) -> State:
-    return replace(state, step=AskHuman(text, choices(state.table, state.options)))
+    reached = state.delta.condition if state.delta is not None else ""
+    return replace(state, step=AskHuman(text, choices(state.table, state.options, reached)))
 
 
-def _answered(state: State, choice: str, name: str) -> State:
-    what, _, rest = choice.partition(":")
+def _answered(state: State, answer: Answered) -> State:
+    what, _, rest = answer.choice.partition(":")
+    name = answer.name
     match what:
+        case "words":
+            return _instructed(state, answer)
         case "retry":
             return _attempt_again(state)
         case "report":
@@ -348,6 +354,19 @@ def _answered(state: State, choice: str, name: str) -> State:
         case _:
             summary = f"{name} stopped it."
             return _finish(state, "rejected", summary, "decided", resolved_by="human")
+
+
+def _instructed(state: State, answer: Answered) -> State:
+    """The worker goes on as a person said."""
+    done = f"{answer.name} answered: {_short(answer.words)}"
+    state = replace(
+        state,
+        corrected=False,
+        options=(),
+        tried=(*state.tried, done),
+        instructions=(*state.instructions, answer),
+    )
+    return _send_back(state, instruction(answer.name, answer.words))
 
 
 def _finish(

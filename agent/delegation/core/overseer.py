@@ -29,6 +29,10 @@ _ACTION: Json = {
         },
         "prompt": {"type": "string", "description": "With escalate and expand only."},
         "format": {"type": "string", "description": "With report actions only: what to report."},
+        "label": {
+            "type": "string",
+            "description": "What a person's button says: at most 24 characters.",
+        },
     },
     "required": ["action"],
 }
