@@ -17,7 +17,7 @@ _TRIED = 3
 
 def question_text(state: State, text: str) -> str:
     """What is asked. What each choice does is shown below it."""
-    goal, asked = escape(bounded(state.task.goal, 120)), escape(bounded(text, 400))
+    goal, asked = escape(bounded(state.task.goal, 120)), escape(bounded(text, 300))
     return f"**Decision needed** · {goal}\n\n> {asked}"
 
 
@@ -35,9 +35,9 @@ def _about(state: State, delta: Delta) -> Iterator[str]:
     found = literal(delta.condition, 100) if delta.condition else f"none of it: {_why(delta)}"
     yield f"**Found, says {escape(worker)}:** {found}"
     if seen := delta.observed or delta.evidence:
-        yield f"**Seen:** {literal(seen, 300)}"
+        yield f"**Seen:** {literal(seen, 250)}"
     if delta.evidence not in ("", seen):
-        yield f"**Evidence:** {literal(delta.evidence, 200)}"
+        yield f"**Evidence:** {literal(delta.evidence, 150)}"
 
 
 def _why(delta: Delta) -> str:

@@ -142,7 +142,7 @@ def _items(question: Question, page: int) -> list[_Item]:
     shown = [_item(question, choice) for choice in pages[page]]
     if page + 1 < len(pages):
         others = sum(choice.other for choice in question.choices)
-        told = f"shows {others} more, for where something else is the case"
+        told = f"{others} more, for where something else is the case"
         label, effect = (MORE, "") if page else (OTHERS, told)
         shown.append(_Item(label, effect, "plain", ShowChoices(question.id, page + 1)))
     if page:

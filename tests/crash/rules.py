@@ -19,11 +19,14 @@ PEOPLE_ONLY = {"action": "escalate", "tier": "human", "prompt": "Nobody but you 
 TABLE = {
     "conditions": [
         {"description": "It is there", "branch": {"action": "report"}},
-        {"description": "It is gone", "branch": PEOPLE_ONLY},
+        {
+            "description": "It is gone",
+            "branches": {"match": PEOPLE_ONLY, "moved": {"action": "report"}},
+        },
     ],
     "default": {"action": "escalate", "tier": "overseer"},
 }
-BUTTONS = ["It is there", "Try again", "Stop"]
+BUTTONS = ["Moved", "Answer in words", "Try again", "Stop", "Other outcomes…"]
 SUMMARY = "what there was to say of it"
 
 

@@ -21,10 +21,10 @@ from storage.records.questions import WORDS, Choice
 IN_WORDS = Choice(
     WORDS,
     "Answer in words",
-    effect="the worker goes on with what you write as your instruction, and reports again",
+    effect="the worker goes on with your instruction and reports again",
 )
-RETRY = Choice("retry", "Try again", effect="a new worker does the task from its beginning")
-STOP = Choice("stop", "Stop", "danger", effect="the task ends, rejected by you")
+RETRY = Choice("retry", "Try again", effect="a new worker starts from the beginning")
+STOP = Choice("stop", "Stop", "danger", effect="ends the task without a result")
 OWN = (IN_WORDS, RETRY, STOP)
 _TAKEN = (*(choice.label for choice in OWN), "Other outcomes…", "More outcomes…", "Back")
 """Labels that nobody else's choice may have."""
@@ -106,7 +106,9 @@ def _label(condition: Condition, branch: Branch) -> str:
 
 def _effect(condition: Condition, branch: Branch, label: str) -> str:
     """What choosing a report does, in plain words."""
-    said = "" if condition.description in label else f" as “{_bounded(condition.description)}”"
+    named = "" if branch.name == SINGLE_BRANCH else f", {branch.name}"
+    said = f" as “{_bounded(condition.description)}”{named}"
+    said = "" if condition.description in label else said
     form = render(branch.action.format, dict.fromkeys(FIELDS, "…")) if branch.action.format else ""
     reports = f", and reports “{form[:_EFFECT_LIMIT]}”" if form else ""
     return f"ends the task{said}{reports}"

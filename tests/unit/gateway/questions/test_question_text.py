@@ -131,7 +131,7 @@ def test_the_condition_that_was_reached_comes_first_and_others_are_shown_on_dema
     (other,) = [choice for choice in shown if choice.other]
     assert (other.label, other.key) == ("Refund, by the book", "report:2:match")
     assert other.effect == "ends the task, and reports “Paid …”"
-    assert shown[0].effect == "ends the task as “A lawyer writes”"
+    assert shown[0].effect == "ends the task as “A lawyer writes”, send_on"
 
 
 def test_where_nothing_was_reached_no_outcome_is_offered_at_first() -> None:
