@@ -60,8 +60,11 @@ def offer(
 def effects(items: Sequence[tuple[str, str]]) -> str:
     """What each button does, by its label, in Markdown; those that say it themselves are left
     out."""
+    short = [bounded(label, _NAME) for label, _ in items]
     return "\n".join(
-        f"- **{escape(bounded(label, _NAME))}**: {escape(does)}" for label, does in items if does
+        f"- **{escape(name if short.count(name) == 1 else label)}**: {escape(does)}"
+        for name, (label, does) in zip(short, items, strict=True)
+        if does
     )
 
 

@@ -88,12 +88,13 @@ def _report_choices(reports: Sequence[tuple[Condition, Branch]]) -> Iterator[Cho
 
 
 def _labels(reports: Sequence[tuple[Condition, Branch]]) -> Iterator[str]:
-    """In few words each; with their conditions where those would be the same."""
+    """In few words each; with more where those would be the same."""
     names = [_label(condition, branch) for condition, branch in reports]
     looks = [skeleton(name) for name in names]
-    for name, look, (condition, _) in zip(names, looks, reports, strict=True):
-        is_clear = looks.count(look) == 1 or condition.description in name
-        yield name if is_clear else f"{name}: {condition.description}"
+    for name, look, (condition, branch) in zip(names, looks, reports, strict=True):
+        more = branch.name if branch.label else condition.description
+        is_clear = looks.count(look) == 1 or more in name
+        yield name if is_clear else f"{name}: {more}"
 
 
 def _label(condition: Condition, branch: Branch) -> str:
