@@ -80,6 +80,8 @@ class Message:
     """Id of the message it replies to; "" for none."""
     files: tuple[File, ...] = ()
     """Documents that came with it, or with the message it replies to."""
+    reply_token: str = ""
+    """Token of a button of the message it replies to, where that is the bot's and has any."""
     kind: Literal["message", "edit"] = "message"
     """An edit is a message that was there before, with its text as it is now."""
 

@@ -16,6 +16,7 @@ from adapters.events import Conversation, File, Message, Press, User
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""
 
+_PREFIX = re.compile(f"{re.escape(BUTTON_PREFIX)}|{re.escape(ASKING_PREFIX)}")
 _MENTION = re.compile(r"<(?P<sign>@!?|@&|#)(?P<id>\d+)>")
 
 
@@ -47,6 +48,7 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         quoted=quoted,
         attachments=attachments,
         reply_to=_reply_to(message),
+        reply_token=_reply_token(message, me),
         files=_files(message),
     )
 
@@ -195,6 +197,15 @@ def _reply_to(message: discord.Message) -> str:
     if message.type is not discord.MessageType.reply or message.reference is None:
         return ""
     return str(message.reference.message_id or "")
+
+
+def _reply_token(message: discord.Message, me: DiscordUser) -> str:
+    replied_to = _replied_to(message)
+    if replied_to is None or replied_to.author.id != me.id:
+        return ""
+    rows = (row for row in replied_to.components if isinstance(row, discord.ActionRow))
+    ids = (str(getattr(child, "custom_id", "") or "") for row in rows for child in row.children)
+    return next((clean(_PREFIX.sub("", one)) for one in ids if _PREFIX.match(one)), "")
 
 
 def _files(message: discord.Message) -> tuple[File, ...]:

@@ -1,6 +1,5 @@
 """Replies to questions: answers in words, of those who may decide."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adapters.events import Message
@@ -8,6 +7,7 @@ from gateway.access.roles import Access
 from gateway.outbound.composer import Composer
 from gateway.questions.outcome import outcome
 from gateway.questions.service import Questions
+from storage.records.buttons import AnswerInWords, Decide, ShowChoices
 from storage.records.inbox_outbox import Arrival
 from storage.records.questions import Question, QuestionState
 from storage.store import Store, Transaction
@@ -30,33 +30,36 @@ class Replies:
     composer: Composer
 
     async def take(self, arrival: Arrival, message: Message) -> bool:
-        """Whether a message replied to a question and was taken in as that: as its answer, or with
-        a word about why it is none. Else it is talk."""
+        """`taken`, for somebody who may decide and maybe not talk."""
         if not message.reply_to or not self.access.may_command(message.user.identity):
             return False
         if await self.store.read(lambda tx: _question(tx, message)) is None:
             return False
-        return await self.store.run(lambda tx: self._take(tx, arrival, message))
+        return await self.store.run(lambda tx: self.taken(tx, arrival, message))
 
-    def refuse(self, tx: Transaction, message: Message) -> None:
-        """Talk was taken in. Where it replies to an open question, its author is told that it
-        decides nothing."""
-        question = _question(tx, message) if message.reply_to else None
-        if question is not None and question.state is QuestionState.OPEN:
-            tx.directory.audit("denied answer", message.user.identity, {"question": question.id})
-            self._tell(tx, message, NOT_YOURS)
-
-    def _take(self, tx: Transaction, arrival: Arrival, message: Message) -> bool:
+    def taken(self, tx: Transaction, arrival: Arrival, message: Message) -> bool:
+        """Whether a message replies to a question and was taken in as that: as its answer, or with
+        a word about why it is none. Else it is talk."""
         question = _question(tx, message)
-        assert question is not None, "a copy stays one"
-        is_open = question.state is QuestionState.OPEN
-        if is_open and not self.access.may_decide(message.user.identity, question):
+        if question is None or self._is_talk(question, message):
             return False
         row = tx.inbox.receive(arrival)
         if row is not None:
             tx.inbox.finish([row.id])
             self._tell(tx, message, self._answered(tx, question, message))
         return True
+
+    def refuse(self, tx: Transaction, message: Message) -> None:
+        """Talk was taken in. Where it replies to an open question, its author is told that it
+        decides nothing."""
+        question = _question(tx, message)
+        if question is not None and self._is_talk(question, message):
+            tx.directory.audit("denied answer", message.user.identity, {"question": question.id})
+            self._tell(tx, message, NOT_YOURS)
+
+    def _is_talk(self, question: Question, message: Message) -> bool:
+        is_open = question.state is QuestionState.OPEN
+        return is_open and not self.access.may_decide(message.user.identity, question)
 
     def _answered(self, tx: Transaction, question: Question, message: Message) -> str:
         if question.state is not QuestionState.OPEN:
@@ -79,12 +82,17 @@ def _closed(question: Question) -> str:
 
 
 def _question(tx: Transaction, message: Message) -> Question | None:
-    """What a message replies to."""
-    found = tx.questions.posted(_addresses(message), message.reply_to)
+    """What a message replies to: by a button there, which is known before the message is recorded
+    as sent, or by the message."""
+    here, who = message.conversation, message.user
+    personal = f"{who.platform}:user:{who.id}"
+    places = [here.address, personal] if message.private else [here.address]
+    if not message.reply_to:
+        return None
+    button = tx.buttons.get(message.reply_token) if message.reply_token else None
+    if button is not None and button.address in places:
+        match button.action:
+            case Decide(question) | AnswerInWords(question) | ShowChoices(question):
+                return tx.questions.get(question)
+    found = tx.questions.posted(places, message.reply_to)
     return tx.questions.get(found) if found is not None else None
-
-
-def _addresses(message: Message) -> Sequence[str]:
-    """Under which a message here may have been posted: a private chat has its person's, too."""
-    here, who = message.conversation.address, message.user
-    return [here, f"{who.platform}:user:{who.id}"] if message.private else [here]

@@ -197,6 +197,8 @@ class Router:
         return row is not None
 
     def _talk(self, tx: Transaction, arrival: Arrival, message: Message) -> InboxRow | None:
+        if self._replies.taken(tx, arrival, message):
+            return None
         row = _receive_talk(tx, arrival)
         if row is not None:
             self._replies.refuse(tx, message)
