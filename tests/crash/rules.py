@@ -56,6 +56,7 @@ def rules(delay: float = 0.0) -> list[Written]:
         {"when": {"tier": "parent"}, "reply": {"text": "answer to {last}"}},
     ]
     others = [
+        _report("words", 1, last="in the attic"),
         _report("fine", 1),
         _report("gone", 2),
         _report("odd", "default"),

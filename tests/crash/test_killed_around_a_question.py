@@ -162,6 +162,65 @@ async def test_a_question_whose_turn_was_not_put_to_sleep_is_decided(running: Sc
     await decided(running, "Moved", "Ben")
 
 
+WORDS = "Look in the attic"
+
+
+async def answered(running: Scene, *, copies: int = 2) -> None:
+    """The words decided once, and the same worker went on with them once."""
+    await running.telegram.hears("is completed by worker")
+    await running.database.settled()
+    assert len(running.database.decisions()) == 1
+    texts = running.telegram.texts(ANN) + running.telegram.texts(BEN)
+    assert sum(f"Ben answered: {WORDS}" in text for text in texts) == copies
+    assert running.telegram.buttons_left() == []
+    assert running.database.replies("worker") == 2
+    assert running.database.replies("parent") == 2
+
+
+async def test_words_that_are_said_while_the_bot_is_down_are_the_answer(running: Scene) -> None:
+    await asked(running)
+    await running.gateway.kill()
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.gateway.start()
+    await answered(running)
+
+
+async def test_between_the_words_and_the_worker_they_stand(running: Scene) -> None:
+    await asked(running)
+    running.database.stall("UPDATE OF epoch ON sessions")
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.killed_once(lambda: running.database.questions() == ["decided"])
+    await running.gateway.start()
+    await answered(running)
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+async def test_before_the_worker_hears_the_words_they_stand(running: Scene, role: str) -> None:
+    """Killed before the result of its report, and between that and the words."""
+    await asked(running)
+    told = "A person %"
+    running.database.stall(
+        "INSERT ON entries",
+        f"json_extract(NEW.body, '$.role') = '{role}'"
+        f" AND json_extract(NEW.body, '$.content') LIKE '{told}'",
+    )
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.killed_once(lambda: running.database.events()[-1] == "answered")
+    await running.gateway.start()
+    await answered(running)
+
+
+async def test_a_prompt_outlives_a_kill_and_its_reply_is_the_answer(running: Scene) -> None:
+    await asked(running)
+    running.telegram.press(await running.telegram.question(BEN), "Answer in words", BEN)
+    prompt = await running.telegram.hears("Write your answer as a reply", BEN)
+    await running.database.settled()
+    await running.gateway.kill()
+    await running.gateway.start()
+    running.telegram.say(BEN, BEN, WORDS, reply_to=prompt)
+    await answered(running)
+
+
 async def asked_twice(running: Scene) -> None:
     """A question is open, and Ann has a second copy, because the first was not recorded."""
     running.database.stall("UPDATE ON outbox", "NEW.state = 'sent'")
