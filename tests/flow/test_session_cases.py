@@ -142,7 +142,7 @@ async def test_a_call_that_waits_for_a_person_does_not_end_a_conversation(store:
         await g.chat.press(question, "It is there")
         await g.hears("answer to <late result")
         await g.settled()
-        assert '"branch": "seen"' in told(model.requests[-1])
+        assert '"branch": "found"' in told(model.requests[-1])
 
 
 async def test_stop_ends_a_call_that_a_summary_has_spoken_for(store: Store) -> None:
