@@ -27,6 +27,9 @@ def finished_result(
 ) -> Json:
     """`spent` is by tier; the judge's part is shown apart."""
     more: Json = {"envelope": finish.envelope} if finish.envelope is not None else {}
+    if state.instructions:
+        said = [{"name": answer.name, "words": answer.words} for answer in state.instructions]
+        more["instructions"] = said
     return _result(
         state.task.goal,
         status=finish.status,

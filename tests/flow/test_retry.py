@@ -168,7 +168,7 @@ async def test_what_waits_on_the_branch_that_is_left_goes_on_waiting(store: Stor
         await g.chat.say("go")
         question = await asked(g, "Lost?")
         await talk(g, "/retry", "said: go")
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         shown = await g.hears("late answer")
         await g.settled()
         assert labels(shown) == ["Go there"]
