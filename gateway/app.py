@@ -24,10 +24,8 @@ from agent.settings import TIERS, ModelConfig
 from agent.tools.base import Tool
 from gateway.access.roles import Access
 from gateway.commands.context import CommandContext
-from gateway.commands.registry import command_specs
-from gateway.commands.tree.branch_summary import LEAVE, SUMMARY, Leaving
-from gateway.commands.tree.compact import COMPACT, compact_job
-from gateway.commands.tree.fan import FAN, Fan
+from gateway.commands.jobs import JobContext
+from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config
 from gateway.inbound.edits import Edits
@@ -48,9 +46,8 @@ from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
-from gateway.turns.turn import Job, Turn
+from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
-from storage.records.inbox_outbox import InboxKind
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -135,13 +132,16 @@ def _assemble(
     subagents = _subagents(config, store, models, model, judge_model, questions, factory)
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
-    desk = CommandContext(store, config, models, control, questions, composer, connections, panel)
+    context = CommandContext(
+        store, config, models, control, questions, composer, connections, panel
+    )
     compacting = Compacting(model, config.session)
     results = Results(store, subagents)
     parent = partial(factory.parent, subagents)
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
+    work = JobContext(store, models, model, answer.agent, compacting, composer)
     runner = TurnRunner(
         store,
         failures,
@@ -149,10 +149,10 @@ def _assemble(
         results,
         SignsOfLife(store, notices, composer, panel),
         answer.run,
-        _jobs(desk, model, compacting, answer),
+        jobs(work),
         running,
     )
-    router = Router(desk, access, Edits(desk).edited, failures, notices)
+    router = Router(context, access, Edits(context).edited, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
     platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
@@ -179,19 +179,6 @@ def _subagents(
         life_of_children(config),
         config.delegation.max_calls_per_reply,
     )
-
-
-def _jobs(
-    desk: CommandContext, model: Model, compacting: Compacting, answer: AgentAnswer
-) -> Mapping[InboxKind, Job]:
-    """What commands leave to the session's lane, by the kind of the inbox row."""
-    leaving = Leaving(desk, model)
-    return {
-        COMPACT: partial(compact_job, desk, compacting),
-        SUMMARY: leaving.summarise,
-        LEAVE: leaving.leave,
-        FAN: Fan(answer).run,
-    }
 
 
 def life_of_children(config: Config) -> Life:

@@ -181,7 +181,7 @@ class App:
 
     async def _close(self) -> None:
         await self.scheduler.close()
-        await self.router.desk.panel.close()
+        await self.router.context.panel.close()
         await self.router.close()
         for adapter in self.platforms.adapters.values():
             await close(adapter)

@@ -1,4 +1,5 @@
-"""Who may do what: talk, decide, interrupt (`roles`), and see which session (`visibility`).
+"""Who may do what: talk, decide, interrupt (`roles`), see which session (`visibility`).
 
-Asked at every message and every press. Imports the configuration only.
+`denials` are what people are told who may not. Asked at every message and every press. Imports the
+configuration only.
 """

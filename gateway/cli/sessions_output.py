@@ -7,11 +7,13 @@ from typing import Any
 from agent.runtime.context import context
 from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
+from gateway.views.entries import words
 from storage.interchange.api import with_ancestors
 from storage.interchange.pi.entry import format_time, type_of
 from storage.json_text import clean
 from storage.records.entries import Entry, Json, Kind, SessionKind
 from storage.store import Transaction
+from storage.tree.paths import sort_of
 
 FIRST_WORDS = 80
 """Characters."""
@@ -91,20 +93,13 @@ def find(tx: Transaction, session: int, name: str) -> Entry:
 
 def first_words(entry: Entry) -> str:
     """What an entry says, for one line."""
-    body = entry.body
-    match entry.kind:
-        case Kind.MESSAGE:
-            calls = ", ".join(call["function"]["name"] for call in body.get("tool_calls") or ())
-            text = str(body.get("content") or "")
-            return plain(text) if text.strip() else plain(f"calls {calls}") if calls else ""
-        case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
-            return plain(str(body.get("summary")))
-        case Kind.LABEL:
-            return plain(str(body.get("label")))
-        case Kind.MODEL_CHANGE:
-            return plain(str(body.get("model")))
-        case Kind.RECORD:
-            return plain(type_of(entry.kind, body))
+    match sort_of(entry.kind, entry.body):
+        case "calls":
+            return plain(f"calls {words(entry)}")
+        case "record":
+            return plain(type_of(entry.kind, entry.body))
+        case _:
+            return plain(words(entry))
 
 
 def plain(text: str) -> str:

@@ -1,5 +1,6 @@
 """Chat commands: what people type, or press, to steer the bot itself.
 
-`registry` lists them all and performs one; `context` is what a command is and works with; `buttons`
-are what it hangs on its answer. The commands stand in `tree` and `sessions`.
+`context` is the one shape of them all: a plan that gives a Reply, an Act, a Job or a Move;
+`performer` carries it out. `registry` lists what can be typed and the jobs that leaves, `actions`
+what only buttons do. The plans stand in `activity` (what goes on), `tree` and `sessions`.
 """

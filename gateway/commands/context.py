@@ -1,61 +1,28 @@
-"""What chat commands are made of, and what they work with."""
+"""What a command is: who gave it, what it is planned with, and what its plan may come to.
 
+A plan reads, on one transaction, and says what is to be done. `performer` does that, in the
+transaction which ends the command's inbox row. So permission, the session's lane, races and what
+is left to the lane are its business alone.
+"""
+
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
 from agent.delegation.supervision import Activity
 from agent.models.registry import Models
 from gateway.config import Config
-from gateway.outbound.buttons import MenuItem, distinct, send_menu
+from gateway.outbound.buttons import MenuItem
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.status.agents_panel import Live
 from gateway.turns.control import SessionControl
-from storage.records.entries import Json, SessionDraft, SessionKind
-from storage.records.inbox_outbox import InboxRow, OutboxDraft, StoredFile
+from storage.records.entries import Json
+from storage.records.inbox_outbox import InboxKind, InboxRow, StoredFile
 from storage.store import Store, Transaction
-
-NOTHING_YET = "Nothing was said here yet."
-NOT_YOURS = "Somebody else's turn is running here: wait for its end, or ask them to /stop it."
-
-
-@dataclass(frozen=True, slots=True)
-class Pressed:
-    """The button that a command was given by."""
-
-    outbox: int
-    """The outbox row of the message that the button hangs on."""
-    message_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class CommandCall:
-    """One command as somebody gave it, by typing or by a button."""
-
-    message: Message
-    row: InboxRow
-    argument: str
-    session: int | None
-    """The conversation's session; None where nothing was said yet."""
-    leaf: int | None = None
-    """Of a command that moves it: where it is, with no turn running."""
-    pressed: Pressed | None = None
-    subject: Json = field(default_factory=dict)
-    """What the button says beyond the command's words."""
-    held: AsyncExitStack = field(default_factory=AsyncExitStack)
-    """What stays as it is until the command's work is done."""
-
-    @property
-    def address(self) -> str:
-        return self.message.conversation.address
-
-    @property
-    def who(self) -> str:
-        """Identity of who gave it."""
-        return self.message.user.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,64 +45,112 @@ class CommandContext:
         """The children that run now."""
         return self.panel.active
 
-    def say(
-        self,
-        tx: Transaction,
-        asked: CommandCall,
-        text: str,
-        items: Sequence[MenuItem] = (),
-        *,
-        by: str = "",
-        file: StoredFile | None = None,
-        over_answer: bool = False,
-        rest: MenuItem | None = None,
-    ) -> None:
-        """Answer a command in Markdown, in the transaction that carries it out: as a message, or,
-        where a button was pressed, in place of the message it hangs on. `by`: who alone may press
-        the items. With a file, always as a message of its own; so too where the button hangs on an
-        answer of the agent, which must not be lost from sight, but for `over_answer`. `rest`: the
-        button that stands for what does not fit into the message it hangs on."""
-        text, items = distinct(self.composer, asked.address, text, items)
-        pressed = asked.pressed
-        kept = pressed is not None and not over_answer and self._keep_answer(tx, pressed)
-        if pressed is None or file is not None or kept:
-            message = asked.message
-            parcels = self.composer.post(
-                asked.address,
-                text,
-                reply_to="" if message.private or pressed else message.message_id,
-                handle=message.handle,
-                file=tx.outbox.keep(file) if file is not None else None,
-            )
-        else:
-            parcels = self.composer.change(
-                asked.address, text, row=pressed.outbox, message_id=pressed.message_id
-            )
-            if rest is not None and len(parcels) > 1:
-                parcels, items = parcels[:1], [*items, rest]
-        send_menu(tx, parcels, items, private=asked.message.private, by=by)
 
-    def _keep_answer(self, tx: Transaction, pressed: Pressed) -> bool:
-        """Whether a button hangs on an answer of the agent; its buttons go, they are used up."""
-        row = tx.outbox.get(pressed.outbox)
-        if row.entry is None:
-            return False
-        if tx.outbox.linked_entry(row.address, pressed.message_id) == row.entry:
-            body = {"body": row.payload["body"], "message_id": pressed.message_id, "buttons": []}
-            tx.outbox.enqueue(OutboxDraft(row.address, "edit", body, edits=row.id))
-        return True
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """The button that a command was given by."""
 
-    def session(self, tx: Transaction, asked: CommandCall) -> int:
-        """The conversation's session, made where there is none."""
-        bound = tx.directory.conversation(asked.address)
-        if bound is None:
-            bound = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
-            tx.directory.bind(asked.address, bound)
-        return bound
+    outbox: int
+    """The outbox row of the message that the button hangs on."""
+    message_id: str
+    within: int | None = None
+    """The session that it is about: in another it does nothing. None: it works anywhere."""
+    action: "Action | None" = None
+    """None: it stands for a command that could be typed."""
 
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """One command as somebody gave it, by typing or by a button."""
+
+    context: CommandContext
+    message: Message
+    row: InboxRow
+    argument: str
+    session: int | None
+    """The conversation's session; None where nothing was said yet."""
+    pressed: Pressed | None = None
+
+    @property
+    def address(self) -> str:
+        return self.message.conversation.address
+
+    @property
+    def who(self) -> str:
+        """Identity of who gave it."""
+        return self.message.user.identity
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered, and nothing else."""
+
+    text: str
+    """Markdown."""
+    items: Sequence[MenuItem] = ()
+    by: str = ""
+    """Identity of who alone may press the items; "" for everybody who may give commands."""
+    file: StoredFile | None = None
+    over_answer: bool = False
+    """Where the button that was pressed hangs on an answer of the agent, it takes the answer's
+    place. Else it becomes a message of its own then: an answer must not be lost from sight."""
+    rest: MenuItem | None = None
+    """The button that stands for what does not fit into the message whose place it takes."""
+    shows: int | None = None
+    """The entry that the message shows from now on, where it takes a message's place."""
+    then: "Reply | None" = None
+    """Another message after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something else is written than where the conversation is, and what it comes to is told."""
+
+    work: Callable[[Transaction], Reply | None]
+    """May run twice; has no other effect. None: it has told already."""
+    leaving: bool = False
+    """The conversation goes on with another session: what is being answered in it ends first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that takes its time, for the session's lane: an inbox row of a kind of its own."""
+
+    kind: InboxKind
+    payload: Json
+    reply: Reply | None = None
+    entry: int | None = None
+    """What people said that it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The leaf of a session goes elsewhere, or stays for a job that must find it there, and the
+    conversation goes to that session. It ends the turn that runs there, so the plan is made once
+    more after that, in the transaction that moves."""
+
+    session: int
+    to: int | None
+    why: str
+    reply: Reply | None = None
+    job: Job | None = None
+    """What the session's lane does then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Something comes first that takes its time, outside of any transaction."""
+
+    step: Callable[[], Awaitable[Reply | Act]]
+
+
+Outcome = Reply | Act | Job | Move | Slow
+
+Plan = Callable[[Transaction, CommandCall], Outcome]
+"""What a command comes to. It writes nothing: an `Act` does."""
 
 Work = Callable[[Transaction], None]
-"""Does the command and answers it, within a transaction. May run twice; has no other effect."""
+"""Does a command and answers it. May run twice; has no other effect."""
 
 CarryOut = Callable[[Work], Awaitable[None]]
 """Takes work into the transaction that finishes the inbox row it is about."""
@@ -143,17 +158,35 @@ CarryOut = Callable[[Work], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
+    """What people type; buttons give it too."""
+
     spec: CommandSpec
-    run: Callable[[CommandContext, CommandCall], Awaitable[Work]]
+    plan: Plan
     moves: bool = False
-    """Moves the leaf of the session, which ends the turn that runs there: a button for it stays
-    while that is somebody else's."""
-    hidden: bool = False
-    """Only buttons give it: not in menus and in /help."""
+    """Comes to a `Move`: a button for it stays while somebody else's turn runs."""
+    listed: bool = True
+    """In menus and in /help."""
 
 
-def answer(
-    desk: CommandContext, asked: CommandCall, text: str, items: Sequence[MenuItem] = ()
-) -> Work:
-    """Work that only answers."""
-    return lambda tx: desk.say(tx, asked, text, items)
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a button does that nobody can type: its payload, and the plan of what it comes to."""
+
+    name: ClassVar[str]
+    """As it is stored with the button."""
+    moves: ClassVar[bool] = False
+
+    @abstractmethod
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome: ...
+
+
+def in_session(plan: Callable[[Transaction, CommandCall, int], Outcome]) -> Plan:
+    """A plan about the conversation's session, where it has one."""
+
+    def planned(tx: Transaction, call: CommandCall) -> Outcome:
+        return Reply(NOTHING_YET) if call.session is None else plan(tx, call, call.session)
+
+    return planned
+
+
+NOTHING_YET = "Nothing was said here yet."

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Literal
 
 from adapters.events import Message
+from gateway.commands.buttons import button
 from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
-from gateway.commands.tree.siblings import is_on_path, is_said, reask_item
+from gateway.commands.tree.siblings import Reask, is_on_path, is_said
 from gateway.outbound.buttons import send_menu
 from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
@@ -62,19 +63,19 @@ def first_sent(edit: Message) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    desk: CommandContext
+    context: CommandContext
 
     async def edited(self, message: Message, row: InboxRow, carry_out: CarryOut) -> None:
         """A message that came in before, of somebody who may talk, has another text now. `row`:
         the edit's own, unfinished."""
-        turns, who = self.desk.turns, message.user.identity
-        found = await self.desk.store.read(partial(_find, row=row))
+        turns, who = self.context.turns, message.user.identity
+        found = await self.context.store.read(partial(_find, row=row))
         if found is None:
             return await carry_out(lambda tx: None)
         session, still = found.session, None
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as lane:
             if found.newest and turns.may_cut(session, who, private=message.private):
-                await held.enter_async_context(turns.scheduler.hold(session))
+                await lane.enter_async_context(turns.scheduler.hold(session))
                 still = session
             await carry_out(partial(self._take_in, row=row, still=still))
 
@@ -93,10 +94,10 @@ class Edits:
 
     def _ask_again(self, tx: Transaction, row: InboxRow, told: _Told) -> None:
         session, to, who = told.session, told.entry.parent, told.entry.author
-        if (full := no_room_below(tx, session, to, self.desk.config.session)) is not None:
-            parcels = self.desk.composer.post(row.address, full, reply_to=_id(row))
+        if (full := no_room_below(tx, session, to, self.context.config.session)) is not None:
+            parcels = self.context.composer.post(row.address, full, reply_to=_id(row))
             return send_menu(tx, parcels, (), private=row.payload["private"])
-        leaf = self.desk.turns.cut(tx, session)
+        leaf = self.context.turns.cut(tx, session)
         tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")
         tx.inbox.receive(_again(row, session))
         for later in told.after:
@@ -106,8 +107,8 @@ class Edits:
     def _offer(self, tx: Transaction, row: InboxRow, told: _Told) -> None:
         entry = told.entry
         text = OFFER.format(number=entry.number)
-        item = reask_item(ACCEPT, told.session, entry, row=row.id, to=entry.parent)
-        parcels = self.desk.composer.post(row.address, text, reply_to=_id(row))
+        item = button(ACCEPT, Reask(told.session, row.id, entry.parent))
+        parcels = self.context.composer.post(row.address, text, reply_to=_id(row))
         by = message_draft(row).author
         send_menu(tx, parcels, [item], private=row.payload["private"], by=by)
 

@@ -5,14 +5,14 @@ from enum import Enum
 from typing import assert_never
 
 from adapters.events import Press
+from gateway.access.denials import NOT_YOURS
 from gateway.access.roles import Access
-from gateway.commands.context import NOT_YOURS
-from gateway.commands.registry import COMMANDS
+from gateway.commands.registry import moves
 from gateway.outbound.buttons import same_place
 from gateway.questions.service import Questions, outcome
 from gateway.status.child_control import OVER
 from gateway.turns.control import SessionControl
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
 from storage.records.questions import QuestionState
 from storage.store import Transaction
 
@@ -51,14 +51,14 @@ class PressCheck:
         """The button, where what it does may be done now. Writes nothing."""
         button = tx.buttons.get(press.token)
         if button is None or not same_place(button.address, press):
-            is_menu = button is not None and isinstance(button.action, RunCommand)
+            is_menu = button is not None and isinstance(button.action, OnMenu)
             text = UNKNOWN if is_menu else f"{UNKNOWN} /questions lists what is open."
             return Refused(Why.FORGED, text)
         match button.action:
             case Decide(number):
                 return self._decision(tx, button, number, press)
-            case RunCommand() as command:
-                return self._command(tx, button, command, press)
+            case RunCommand() | RunAction() as run:
+                return self._run(tx, button, run, press)
             case ActOnChild():
                 if not self._may_use(button, press):
                     return Refused(Why.DENIED, UNDECIDED, button)
@@ -86,27 +86,22 @@ class PressCheck:
             return Refused(Why.LATE, outcome(question), button)
         return button
 
-    def _command(
-        self, tx: Transaction, button: ButtonRow, command: RunCommand, press: Press
-    ) -> Checked:
+    def _run(self, tx: Transaction, button: ButtonRow, run: OnMenu, press: Press) -> Checked:
         if not self._may_use(button, press):
             return Refused(Why.DENIED, DENIED, button)
         if button.used:
             return Refused(Why.LATE, f"Already done. {button.used}", button)
-        if self._ends_a_turn(tx, button, command, press):
+        if self._ends_a_turn(tx, button, run, press):
             return Refused(Why.LATE, NOT_YOURS, button)
         return button
 
-    def _ends_a_turn(
-        self, tx: Transaction, button: ButtonRow, command: RunCommand, press: Press
-    ) -> bool:
-        """Whether a command would end a turn that the presser may not end."""
-        known = COMMANDS.get(command.command.split()[0])
-        session = command.subject.get("session") or tx.directory.conversation(button.address)
-        if known is None or not known.moves or session is None:
+    def _ends_a_turn(self, tx: Transaction, button: ButtonRow, run: OnMenu, press: Press) -> bool:
+        """Whether what it does would end a turn that the presser may not end."""
+        about = run.payload.get("session") if isinstance(run, RunAction) else None
+        session = about or tx.directory.conversation(button.address)
+        if session is None or not moves(run):
             return False
-        private = bool(command.subject.get("private"))
-        return not self.turns.may_cut(session, press.user.identity, private=private)
+        return not self.turns.may_cut(session, press.user.identity, private=run.private)
 
     def _may_use(self, button: ButtonRow, press: Press) -> bool:
         who = press.user.identity

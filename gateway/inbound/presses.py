@@ -21,14 +21,15 @@ from adapters.events import Message, Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
+from gateway.commands.actions import action_of
 from gateway.commands.context import CommandContext, Pressed
+from gateway.commands.registry import line_of
 from gateway.inbound.press_check import PressCheck, Refused, Why, choice_of
 from gateway.outbound.buttons import place_of
 from gateway.status.child_control import act, expire
 from gateway.status.notices import Notices
 from gateway.turns.failures import once_there
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
-from storage.records.entries import Json
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
 from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
 from storage.store import Transaction
 
@@ -36,9 +37,8 @@ log = logging.getLogger(__name__)
 
 _PRESS: TypeAdapter[Press] = TypeAdapter(Press)
 
-RunPressed = Callable[[Message, InboxRow, Pressed, Json], Awaitable[None]]
-"""Runs a command as if it had been typed; with the button that it was given by, and what that says
-beyond its words."""
+RunPressed = Callable[[Message, InboxRow, Pressed], Awaitable[None]]
+"""Runs a command as if it had been typed, or an action; with the button that it was given by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +53,22 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class Presses:
-    desk: CommandContext
+    context: CommandContext
     access: Access
     strangers: Strangers
     check: PressCheck
-    run_command: RunPressed
+    run_pressed: RunPressed
     notices: Notices
     _acknowledging: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     async def receive(self, press: Press) -> None:
         """Presses are committed in the order in which they come: of two, the first decides."""
-        came_to = await self.desk.store.run(partial(self._commit, press=press))
+        came_to = await self.context.store.run(partial(self._commit, press=press))
         if isinstance(came_to, Refused):
             told = await self._refuse(came_to, press)
             if told is not None:
                 return self.acknowledge(press, told)
-            came_to = await self.desk.store.run(partial(self._commit, press=press))
+            came_to = await self.context.store.run(partial(self._commit, press=press))
         if isinstance(came_to, Refused):
             self.acknowledge(press, came_to.told)
         elif came_to is not None:
@@ -78,15 +78,15 @@ class Presses:
         """Carry out what a press left, after a crash say. ValueError (pydantic's too) where the row
         cannot be read."""
         press = _PRESS.validate_python(row.payload)
-        button = await self.desk.store.read(lambda tx: tx.buttons.get(press.token))
-        if button is None or not isinstance(button.action, RunCommand):
-            await self.desk.store.run(lambda tx: tx.inbox.finish([row.id]))
+        button = await self.context.store.read(lambda tx: tx.buttons.get(press.token))
+        if button is None or not isinstance(button.action, OnMenu):
+            await self.context.store.run(lambda tx: tx.inbox.finish([row.id]))
         else:
-            await self._command(press, row, button, button.action)
+            await self._run(press, row, button, button.action)
 
     async def sweep(self) -> None:
         """Take away the buttons whose time is over."""
-        await self.desk.store.run(partial(expire, composer=self.desk.composer))
+        await self.context.store.run(partial(expire, composer=self.context.composer))
 
     async def close(self) -> None:
         """Let acknowledgements end."""
@@ -116,16 +116,16 @@ class Presses:
             checked = self.check.enter(tx, press)
             return checked.told if isinstance(checked, Refused) else None
 
-        return await once_there(partial(self.desk.store.run, record), "a press")
+        return await once_there(partial(self.context.store.run, record), "a press")
 
     async def _act(self, done: _Done, press: Press) -> None:
         button = done.button
         action = button.action if button is not None else None
         if isinstance(action, ActOnChild):
-            act(action, self.desk.active)
+            act(action, self.context.active)
         self.acknowledge(press, done.told)
-        if button is not None and isinstance(action, RunCommand):
-            await self._command(press, done.row, button, action)
+        if button is not None and isinstance(action, OnMenu):
+            await self._run(press, done.row, button, action)
 
     def _commit(self, tx: Transaction, press: Press) -> _Done | Refused | None:
         """None where it came in before. One that is refused leaves nothing."""
@@ -140,31 +140,29 @@ class Presses:
         match checked.action:
             case Decide() as decision:
                 tx.inbox.finish([row.id])
-                told = self.desk.questions.decide(tx, checked, decision, press)
+                told = self.context.questions.decide(tx, checked, decision, press)
                 return _Done(row, checked, told)
             case ActOnChild() as action:
                 tx.inbox.finish([row.id])
                 tx.directory.audit("control", press.user.identity, {"choice": choice_of(action)})
-            case RunCommand():
+            case RunCommand() | RunAction():
                 name, label = escape(press.user.name), escape(checked.label)
                 tx.buttons.use(checked.outbox, f"{name}: {label}")
             case _:
                 assert_never(checked.action)
         return _Done(row, checked)
 
-    async def _command(
-        self, press: Press, row: InboxRow, button: ButtonRow, command: RunCommand
-    ) -> None:
+    async def _run(self, press: Press, row: InboxRow, button: ButtonRow, run: OnMenu) -> None:
         message = Message(
             key=press.key,
             conversation=place_of(button.address, press),
             user=press.user,
-            text=f"/{command.command}",
+            text=f"/{line_of(run)}",
             message_id=press.message_id,
-            private=bool(command.subject.get("private")),
+            private=run.private,
         )
-        pressed = Pressed(button.outbox, press.message_id)
-        await self.run_command(message, row, pressed, command.subject)
+        pressed = Pressed(button.outbox, press.message_id, run.within, action_of(run))
+        await self.run_pressed(message, row, pressed)
 
     def acknowledge(self, press: Press, text: str) -> None:
         who = press.user.identity

@@ -14,6 +14,7 @@ from typing import assert_never
 from pydantic import TypeAdapter
 
 from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
+from gateway.access.denials import STRANGER
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
 from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
@@ -35,15 +36,11 @@ _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
 ONE_BY_ONE: Json = {"queue": "strangers"}
 """How strangers are answered, so that nobody known waits behind them."""
-STRANGER = (
-    "I do not know you. Ask this bot's owner to let you in; you are `{identity}` "
-    "(`allow` under `[access]` in bough.toml)."
-)
 
 
 @dataclass
 class Router:
-    desk: CommandContext
+    context: CommandContext
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
@@ -56,9 +53,9 @@ class Router:
     _presses: Presses = field(init=False)
 
     def __post_init__(self) -> None:
-        check = PressCheck(self.access, self.desk.questions, self.desk.turns)
+        check = PressCheck(self.access, self.context.questions, self.context.turns)
         self._presses = Presses(
-            self.desk, self.access, self.strangers, check, self._command, self.notices
+            self.context, self.access, self.strangers, check, self._command, self.notices
         )
 
     async def receive(self, update: Update) -> None:
@@ -119,22 +116,22 @@ class Router:
                 details = {"address": arrival.address, "key": odd.key, "why": odd.why}
                 tx.directory.audit("unreadable", "", details)
 
-        await self.desk.store.run(work)
+        await self.context.store.run(work)
 
     async def sweep(self) -> None:
         """Take up whatever is unfinished: after a start, and now and then. A command waits until
         its platform has started: it may need a file from there."""
-        for row in await self.desk.store.read(lambda tx: tx.inbox.unfinished()):
+        for row in await self.context.store.read(lambda tx: tx.inbox.unfinished()):
             if row.session is not None:
                 # It came before this process did, or failed here: no commit tells of it.
-                self.desk.turns.scheduler.wake(row.session)
+                self.context.turns.scheduler.wake(row.session)
             else:
                 await self._take_up(row)
         await self._presses.sweep()
 
     async def _take_up(self, row: InboxRow) -> None:
         try:
-            if Conversation.parse(row.address).platform in self.desk.adapters:
+            if Conversation.parse(row.address).platform in self.context.adapters:
                 await self._again(row)
         except StoreUnavailable:
             raise
@@ -169,7 +166,7 @@ class Router:
                 tx.directory.audit("over the limit", "", {"what": what, **details})
 
         if rows:
-            await self.desk.store.run(work)
+            await self.context.store.run(work)
 
     async def _message(self, message: Message) -> None:
         command = parse_command(message.text) is not None
@@ -181,13 +178,13 @@ class Router:
     async def _take(self, arrival: Arrival, message: Message) -> bool:
         """Take a message in, of somebody who may send it; False where it was seen before."""
         if parse_command(message.text) is not None:
-            row = await self.desk.store.run(lambda tx: tx.inbox.receive(arrival))
+            row = await self.context.store.run(lambda tx: tx.inbox.receive(arrival))
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        row = await self.desk.store.run(partial(_receive_talk, arrival=arrival))
+        row = await self.context.store.run(partial(_receive_talk, arrival=arrival))
         if row is not None:
-            self.desk.turns.arrived(row)
+            self.context.turns.arrived(row)
         return row is not None
 
     async def _edit(self, edit: Message) -> None:
@@ -199,7 +196,7 @@ class Router:
         # It names a message that was read before: the cursor must not go back to it.
         if await self._take(replace(_arrival(message), cursor=None), message):
             return
-        row = await self.desk.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
+        row = await self.context.store.run(lambda tx: tx.inbox.receive(_arrival(edit)))
         if row is not None:
             await self._change(edit, row)
 
@@ -207,18 +204,14 @@ class Router:
         await self._handle(edit, row, partial(self.edited, edit, row))
 
     async def _command(
-        self,
-        message: Message,
-        row: InboxRow,
-        pressed: Pressed | None = None,
-        subject: Json | None = None,
+        self, message: Message, row: InboxRow, pressed: Pressed | None = None
     ) -> None:
         async def run(carry_out: CarryOut) -> None:
             name, argument = parse_command(message.text) or ("", "")
             address = message.conversation.address
-            session = await self.desk.store.read(lambda tx: tx.directory.conversation(address))
-            asked = CommandCall(message, row, argument, session, None, pressed, subject or {})
-            await perform(self.desk, name, asked, carry_out)
+            session = await self.context.store.read(lambda tx: tx.directory.conversation(address))
+            call = CommandCall(self.context, message, row, argument, session, pressed)
+            await perform(name, call, carry_out)
 
         await self._handle(message, row, run)
 
@@ -236,10 +229,11 @@ class Router:
                 work(tx)
                 tx.inbox.finish([row.id])
 
-            await self.desk.store.run(once)
+            await self.context.store.run(once)
 
         try:
-            if await self.desk.store.read(lambda tx: tx.inbox.get(row.id).state) is InboxState.OPEN:
+            kept = await self.context.store.read(lambda tx: tx.inbox.get(row.id))
+            if kept.state is InboxState.OPEN:
                 await run(carry_out)
         except StoreUnavailable as error:
             self._faults.failed("a command cannot be carried out; it is tried again", error)
@@ -248,7 +242,7 @@ class Router:
             log.exception("%s %s failed", row.kind, row.key)
             if isinstance(error, StoreError) and self.failures.tries.again(row.id):
                 return  # Somebody else wrote in between, maybe: the sweep tries it again.
-            await self.desk.store.run(partial(self._apologise, message=message, row=row))
+            await self.context.store.run(partial(self._apologise, message=message, row=row))
         finally:
             self._handling.discard(row.id)
 
@@ -272,14 +266,16 @@ class Router:
             if first:
                 tx.directory.audit("stranger", identity, {"name": message.user.name})
             if first or message.handle:
-                for parcel in self.desk.composer.reply(message, STRANGER.format(identity=identity)):
+                for parcel in self.context.composer.reply(
+                    message, STRANGER.format(identity=identity)
+                ):
                     tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
 
-        await once_there(partial(self.desk.store.run, work), "a stranger")
+        await once_there(partial(self.context.store.run, work), "a stranger")
         self.strangers.greeted(identity)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
-        for parcel in self.desk.composer.reply(message, text):
+        for parcel in self.context.composer.reply(message, text):
             tx.outbox.enqueue(parcel)
 
 

@@ -1,20 +1,19 @@
 """Buttons on messages: their places, their tokens, and menus.
 
-The buttons of a menu are commands: lists to choose from, pages, ways back. A press runs the command
-as if the presser had typed it, and what it answers takes the message's place. All buttons of a
-message are used up by the first press.
+The buttons of a menu are commands or actions: lists to choose from, pages, ways back. A press runs
+a command as if the presser had typed it, and what it answers takes the message's place. All buttons
+of a message are used up by the first press.
 """
 
 import secrets
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 from adapters.base import Button
 from adapters.events import Conversation, Press
 from gateway.outbound.choices import told
 from gateway.outbound.composer import Composer
-from storage.records.buttons import Action, ButtonRow, RunCommand
-from storage.records.entries import Json
+from storage.records.buttons import Action, ButtonRow, OnMenu
 from storage.records.inbox_outbox import OutboxDraft, OutboxRow
 from storage.store import Transaction
 
@@ -42,13 +41,10 @@ class MenuItem:
     """A button of a menu."""
 
     label: str
-    command: str
-    """What a press does, as a person would type it, without the slash: "goto #12"."""
+    does: OnMenu
     style: str = "plain"
     beside: bool = False
     """On the same row as the one before it."""
-    subject: Json = field(default_factory=dict)
-    """What the command needs beyond its words."""
     whole: str = ""
     """What the button stands for, in full, where people named it: its label may be cut, or be the
     same as another's."""
@@ -101,5 +97,5 @@ def send_menu(
     buttons = [new_button(item.label, item.style, beside=item.beside) for item in items]
     if buttons:
         last = replace(last, payload={**last.payload, "buttons": [asdict(one) for one in buttons]})
-    actions = [RunCommand(item.command, {**item.subject, "private": private}) for item in items]
+    actions = [replace(item.does, private=private) for item in items]
     put_buttons(tx, tx.outbox.enqueue(last), zip(buttons, actions, strict=True), by=by)

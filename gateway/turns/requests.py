@@ -4,18 +4,27 @@ message with what it asks for."""
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BeforeValidator, TypeAdapter
 
 from adapters.events import Message
 from gateway.outbound.buttons import MenuItem
+from storage.records.buttons import from_subject
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxRow
 
 M = TypeVar("M", bound=Message)
 
 _adapter: Callable[[object], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+def _item(stored: Any) -> Any:
+    """A button as it is kept now; versions until 2026-11 kept a command line and its subject."""
+    if isinstance(stored, dict) and "command" in stored:
+        rest = {key: stored[key] for key in stored.keys() - {"command", "subject"}}
+        return {**rest, "does": from_subject(stored["command"], stored.get("subject", {}))}
+    return stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +59,7 @@ class LeaveRequest(Message):
     why: str
     """The command that moves."""
     answer: str
-    items: tuple[MenuItem, ...]
+    items: tuple[Annotated[MenuItem, BeforeValidator(_item)], ...]
 
 
 def request(kind: type[M], message: Message, **asked: Any) -> Json:

@@ -8,6 +8,7 @@ from agent.delegation.supervision import Activity
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
 from gateway.outbound.buttons import MenuItem
+from storage.records.buttons import RunCommand
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind, Usage
 from storage.store import Transaction
@@ -159,9 +160,9 @@ def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[
         text += f"\n\n_Page {page} of {len(pages)}_"
     items = []
     if page > 1:
-        items.append(MenuItem("◀ Back", f"agents {row.id} {page - 1}"))
+        items.append(MenuItem("◀ Back", RunCommand(f"agents {row.id} {page - 1}")))
     if page < len(pages):
-        items.append(MenuItem("Next ▶", f"agents {row.id} {page + 1}", beside=True))
+        items.append(MenuItem("Next ▶", RunCommand(f"agents {row.id} {page + 1}"), beside=True))
     return text, items
 
 

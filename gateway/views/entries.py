@@ -1,12 +1,11 @@
 """Entries of a conversation as people name them and read them."""
 
-import json
 import re
 import unicodedata
 
 from agent.text.markdown import bounded, escape
 from agent.text.untrusted import visible
-from storage.records.entries import Entry, Json, Kind, Label
+from storage.records.entries import Entry, Json, Kind, Label, content_text
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID
 from storage.tree.paths import sort_of
@@ -90,15 +89,15 @@ def words(entry: Entry) -> str:
     body = entry.body
     match entry.kind:
         case Kind.MESSAGE:
-            return _text(body.get("content")) or _calls(body)
+            return content_text(body.get("content")).strip() or _calls(body)
         case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
-            return _text(body.get("summary"))
+            return content_text(body.get("summary")).strip()
         case Kind.LABEL:
-            return _text(body.get("label")) or "a label removed"
+            return content_text(body.get("label")).strip() or "a label removed"
         case Kind.MODEL_CHANGE:
-            return _text(body.get("model"))
+            return content_text(body.get("model")).strip()
         case Kind.RECORD:
-            return _text(body.get("record"))
+            return content_text(body.get("record")).strip()
 
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
@@ -141,20 +140,6 @@ def fenced(text: str, limit: int) -> str:
     fence = "`" * max(3, longest + 1)
     block = f"{fence}\n{shown}\n{fence}"
     return block if shown == text else f"{block}\nCut: it has {len(text):,} characters."
-
-
-def _text(value: object) -> str:
-    """Content is text, or parts of which some are."""
-    match value:
-        case None:
-            return ""
-        case str():
-            return value.strip()
-        case list():
-            parts = (str(part.get("text", "")) for part in value if isinstance(part, dict))
-            return "\n".join(part for part in parts if part)
-        case _:
-            return json.dumps(value, ensure_ascii=False)
 
 
 def _calls(body: Json) -> str:

@@ -1,6 +1,6 @@
 """Buttons on messages: what a press does, and who may press. One shape for all of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from storage.records.entries import Json
@@ -21,8 +21,20 @@ class RunCommand:
 
     command: str
     """As a person would type it, without the slash: "goto #12"."""
-    subject: Json = field(default_factory=dict)
-    """What the command needs beyond its words."""
+    private: bool = False
+    """Whether its conversation is."""
+    within: int | None = None
+    """The session that it is about: in another it does nothing. None: it works anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAction:
+    """Run what nobody can type: the next page of this very list, back to that leaf."""
+
+    name: str
+    payload: Json
+    private: bool = False
+    within: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,16 @@ class ActOnChild:
     """Whose delegations the message shows."""
 
 
-Action: TypeAlias = Decide | RunCommand | ActOnChild
+OnMenu: TypeAlias = RunCommand | RunAction
+Action: TypeAlias = Decide | OnMenu | ActOnChild
+
+
+def from_subject(command: str, subject: Json) -> RunAction:
+    """A button as versions until 2026-11 stored it: a command line, with what that knew besides.
+    Whether it is an action now, or could be typed, the commands know."""
+    payload = dict(subject)
+    private, within = payload.pop("private", False), payload.pop("tree", None)
+    return RunAction(command, payload, private, within)
 
 
 @dataclass(frozen=True, slots=True)

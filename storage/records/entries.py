@@ -194,6 +194,18 @@ def message(role: str, content: str | None, **more: Any) -> Json:
     return {"role": role, "content": content, **more}
 
 
+def content_text(content: Any) -> str:
+    """What a content says: a text, or parts of which some are. It may be anything."""
+    match content:
+        case str():
+            return content
+        case list():
+            parts = (part.get("text") for part in content if isinstance(part, dict))
+            return "\n".join(part for part in parts if isinstance(part, str) and part)
+        case _:
+            return ""
+
+
 def record(name: str, **more: Any) -> Json:
     """The body of a record entry."""
     return {"record": name, **more}

@@ -12,9 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import add
-from typing import Any
 
-from storage.records.entries import Entry, Kind
+from storage.records.entries import Entry, Kind, content_text
 
 LONGEST_TEXT = 100_000
 """Characters of an entry that can be found."""
@@ -77,13 +76,13 @@ def text_of(entry: Entry) -> str:
     body = entry.body
     match entry.kind:
         case Kind.MESSAGE if body.get("role") in ("user", "assistant"):
-            return _plain(body.get("content"), LONGEST_TEXT)
+            return content_text(body.get("content"))[:LONGEST_TEXT]
         case Kind.MESSAGE if body.get("role") == "tool":
-            return _plain(body.get("content"), LONGEST_RESULT)
+            return content_text(body.get("content"))[:LONGEST_RESULT]
         case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
-            return _plain(body.get("summary"), LONGEST_TEXT)
+            return content_text(body.get("summary"))[:LONGEST_TEXT]
         case Kind.LABEL:
-            return _plain(body.get("label"), LONGEST_TEXT)
+            return content_text(body.get("label"))[:LONGEST_TEXT]
         case _:
             return ""
 
@@ -189,18 +188,6 @@ def _is_run(piece: str) -> bool:
 
 def _pairs(run: str) -> Iterable[str]:
     return map(add, run, run[1:])
-
-
-def _plain(content: Any, limit: int) -> str:
-    """A message's content, which is a text or a list of parts. It may be anything."""
-    match content:
-        case str():
-            return content[:limit]
-        case list():
-            parts = (part.get("text") for part in content if isinstance(part, dict))
-            return "\n".join(part[:limit] for part in parts if isinstance(part, str))[:limit]
-        case _:
-            return ""
 
 
 class _Folding(dict[int, str]):

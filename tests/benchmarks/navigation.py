@@ -7,13 +7,10 @@ from functools import partial
 from itertools import count
 from statistics import median
 
-from adapters.events import Conversation, Message, User
-from gateway.commands.context import CommandCall
 from gateway.commands.tree.tree import drawn_tree
 from gateway.views.entries import PERSONS, last_of, where
 from gateway.views.tree_text import Filter
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
-from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from storage.tree.branches import SAID
@@ -112,17 +109,10 @@ async def _moved(store: Store, work: Callable[[Transaction], None]) -> float:
 
 async def _page(store: Store, session: int) -> float:
     """Milliseconds in the median, over all pages in turn."""
-    user = User("telegram", "1001", "Ana")
-    typed = Message("k", Conversation("telegram", "1001"), user, "/tree", "1", private=True)
-    row = InboxRow(
-        1, "k", InboxKind.MESSAGE, "telegram:1001", {}, session, None, InboxState.OPEN, 0.0
-    )
-    asked = CommandCall(typed, row, "", session)
     taken = []
     for page in range(1, TIMES // 2):
         draw = partial(
             drawn_tree,
-            asked=asked,
             session=session,
             shown=Filter.DEFAULT,
             page=page,

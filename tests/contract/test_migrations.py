@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from storage.errors import NotFound
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunAction
 from storage.records.entries import Run, RunRole
 from storage.sql.dialect import database_of
 from storage.sql.schema import HEAD
@@ -163,7 +163,7 @@ async def test_buttons_from_before_there_was_one_table_do_what_they_did(asked: s
         tokens = ("token 1", "token 2", "token 3", "fresh", "used")
         return [t.buttons.get(token) for token in tokens]
 
-    here, goto = "telegram:1", RunCommand("goto #7", {"leaf": 7})
+    here, goto = "telegram:1", RunAction("goto #7", {"leaf": 7})
     stop, pause = ActOnChild("stop", 3, session=1), ActOnChild("pause", 3, session=1)
     assert await store.read(buttons) == [
         ButtonRow("token 1", here, 1, "Try again 🌳", Decide(1, "retry")),

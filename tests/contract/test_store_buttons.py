@@ -3,7 +3,7 @@
 import pytest
 
 from storage.errors import NotFound, StoreError
-from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunAction, RunCommand
 from storage.records.inbox_outbox import OutboxDraft, StoredFile
 from storage.store import Store, Transaction
 from tests.contract.stores import new_session
@@ -13,7 +13,8 @@ def _message(t: Transaction) -> int:
     return t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})).id
 
 
-COMMAND = RunCommand("goto #7", {"left": 7, "text": "it's \N{SNOWMAN}"})
+COMMAND = RunCommand("goto it's \N{SNOWMAN}", private=True, within=7)
+ACTION = RunAction("back", {"leaf": None, "text": "it's \N{SNOWMAN}"}, within=7)
 STOP = ActOnChild("stop", 3, session=1)
 
 
@@ -23,7 +24,7 @@ def _button(
     return ButtonRow(token, "telegram:1", outbox, "Go on", action, "telegram:9", expires)
 
 
-@pytest.mark.parametrize("action", [COMMAND, Decide(2, "stop"), STOP])
+@pytest.mark.parametrize("action", [COMMAND, ACTION, Decide(2, "stop"), STOP])
 async def test_a_button_is_what_was_put(store: Store, action: Action) -> None:
     def work(t: Transaction) -> ButtonRow:
         button = _button("one", _message(t), action, 7.5)

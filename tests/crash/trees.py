@@ -129,8 +129,13 @@ class Trees:
         found = self._rows("SELECT body, used FROM buttons WHERE token = ?", token)
         if not found or found[0][1]:
             return None
-        body = json.loads(found[0][0])
-        return body["command"], body["subject"].get("leaf")
+        does = json.loads(found[0][0])
+        if "command" in does:
+            return does["command"], None
+        name, payload = does["name"], does["payload"]
+        if name == "sibling":
+            name += f" #{self._nodes('id = ?', payload['entry'])[0].number}"
+        return name, payload.get("leaf")
 
     def _nodes(self, condition: str, *values: Any) -> list[Node]:
         rows = self._rows(

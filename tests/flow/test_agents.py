@@ -69,7 +69,7 @@ async def test_only_who_asked_or_an_owner_may_stop_a_child(store: Store) -> None
         await g.chat.say("/agents", user="2")
         shown = await g.hears("now: model")
         await g.chat.press(shown, "Stop agent 1", user="3")
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
         await g.chat.press(shown, "Stop agent 1", user="1")
         await g.hears("interrupted")
         while not (told := [o.text for o in g.chat.outgoing if isinstance(o, Acknowledge)]):

@@ -36,7 +36,7 @@ async def until(g: Gateway, shown: Shown, text: str, *labels: str) -> None:
 async def over(g: Gateway) -> None:
     """Returns once nothing is kept up to date any more."""
     async with asyncio.timeout(PATIENCE):
-        while g.app.router.desk.panel.shows("telegram:1"):
+        while g.app.router.context.panel.shows("telegram:1"):
             await asyncio.sleep(0.01)
 
 
@@ -140,7 +140,7 @@ async def test_after_so_long_it_is_left_as_it_is(
         shown = await begun(g)
         await until(g, shown, "not kept up to date")
         await over(g)
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
 
 
 async def test_progress_is_silent_while_it_is_kept_up_to_date(
@@ -169,7 +169,7 @@ async def test_after_a_restart_it_stays_as_it_is_and_its_buttons_act(database: s
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
         await called(g, "worker")
         assert (shown.text, shown.buttons) == (text, buttons)
-        assert not g.app.router.desk.panel.shows("telegram:1")
+        assert not g.app.router.context.panel.shows("telegram:1")
         await g.chat.press(shown, "Stop agent 1")
         await g.hears("result: ")
         assert (shown.text, shown.buttons) == (text, buttons)
@@ -193,7 +193,7 @@ async def test_after_a_restart_its_buttons_go_when_their_time_is_over(
         async with asyncio.timeout(PATIENCE):
             while child_control.OVER not in [getattr(o, "text", "") for o in g.chat.outgoing]:
                 await asyncio.sleep(0.01)
-        assert g.app.router.desk.active
+        assert g.app.router.context.active
 
 
 def failing(*errors: Exception) -> RecordingAdapter:

@@ -199,7 +199,7 @@ async def test_what_was_here_before_is_kept(store: Store) -> None:
         assert sorted(listed) == ["old talk", "● my plan"]
 
 
-async def test_the_hidden_command_typed_by_hand_takes_nothing(store: Store) -> None:
+async def test_what_only_a_button_does_takes_nothing_when_it_is_typed(store: Store) -> None:
     async with gateway(ECHO, store=store) as g:
         shown = await command(g, "/take_attached", chat=GROUP, user="2")
-        assert WRONG in shown.text
+        assert shown.text.startswith("Only a button does this")

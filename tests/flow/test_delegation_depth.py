@@ -57,7 +57,7 @@ async def at_work(g: Gateway) -> None:
     """Returns once everybody does what they do until they are interrupted."""
     expected = Counter({"delegate_task": 3 + 9, "model": 6, "search_files": 3})
     async with asyncio.timeout(PATIENCE):
-        while Counter(one.tool for one in g.app.router.desk.active.values()) != expected:
+        while Counter(one.tool for one in g.app.router.context.active.values()) != expected:
             await asyncio.sleep(0.01)
 
 
@@ -77,7 +77,7 @@ async def test_an_interrupt_reaches_all_who_run_three_levels_down(
         await at_work(g)
         await g.chat.say(said)
         await g.hears("Stopped." if said == "/stop" else "never mind")
-        assert g.app.router.desk.active == {}
+        assert g.app.router.context.active == {}
         assert model.running["worker"] == 0
         assert set(psutil.Process().children()) == before
         rows = await store.read(lambda tx: all_delegations(tx, 1))

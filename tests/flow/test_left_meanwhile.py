@@ -98,7 +98,7 @@ async def test_talk_that_waits_is_answered_after_a_move_that_came_second(store: 
         session = await bound(store)
         assert session is not None
         with pytest.raises(LeafMoved):
-            async with g.app.router.desk.turns.still(session):
+            async with g.app.router.context.turns.still(session):
                 raise LeafMoved("somebody was faster")
         model.may_end.release()
         await g.hears("so be it", count=2)

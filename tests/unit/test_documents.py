@@ -18,9 +18,10 @@ from agent.delegation.tables.parse import MAX_BYTES, MAX_CONDITIONS, parse_table
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
+from gateway.access.denials import NOT_YOURS, STRANGER
 from gateway.cli import main
 from gateway.cli.parser import parser
-from gateway.commands.context import NOT_YOURS
+from gateway.commands.actions import ACTIONS
 from gateway.commands.registry import ALIASES, COMMANDS
 from gateway.commands.sessions.transfer import LARGEST_IN
 from gateway.commands.tree.fan import COUNTS
@@ -28,7 +29,6 @@ from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
 from gateway.config import Config, load
 from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
-from gateway.inbound.router import STRANGER
 from gateway.views.sessions import LONGEST_TITLE
 from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
 
@@ -147,8 +147,7 @@ def test_every_tier_is_in_the_table_with_what_stands_in_for_it() -> None:
 
 
 def test_every_chat_command_is_listed_and_no_other() -> None:
-    """Hidden ones are only for buttons: nobody types them."""
-    typed = [name for name, command in COMMANDS.items() if not command.hidden]
+    typed = [name for name, command in COMMANDS.items() if command.listed]
     assert [row[0].strip("`/").split()[0] for row in rows("Chat commands")] == typed
     for alias in ALIASES:
         assert f"`/{alias}`" in section("Chat commands")
@@ -160,10 +159,9 @@ def test_a_command_is_listed_with_an_argument_where_it_takes_one() -> None:
         assert bool(arguments) == bool(COMMANDS[name].spec.argument)
 
 
-def test_no_hidden_command_is_shown_as_one_to_type() -> None:
-    hidden = [name for name, command in COMMANDS.items() if command.hidden]
-    assert hidden
-    for name in hidden:
+def test_nothing_that_buttons_alone_do_is_shown_as_a_command_to_type() -> None:
+    unlisted = [name for name, command in COMMANDS.items() if not command.listed]
+    for name in [*unlisted, *ACTIONS]:
         assert re.search(rf"(?<!\w)/{name}\b", ALL) is None
 
 
@@ -307,7 +305,7 @@ def test_every_command_of_the_first_page_can_be_typed() -> None:
     cells = re.findall(r"^\| (`/.*?) \|", section("Ten commands", "README.md"), re.MULTILINE)
     assert len(cells) == 10
     for name in re.findall(r"`/(\w+)", " ".join(cells)):
-        assert not COMMANDS[name].hidden
+        assert COMMANDS[name].listed
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

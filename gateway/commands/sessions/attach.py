@@ -7,12 +7,21 @@ is taken only by the press of a button, which uses the code up.
 import hashlib
 import re
 import secrets
+from dataclasses import dataclass
 from functools import partial
 
 from adapters.base import CommandSpec
 from gateway.access.visibility import sees
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.sessions.switch import arrive, confirm, leave
+from gateway.commands.context import (
+    NOTHING_YET,
+    Act,
+    Action,
+    Command,
+    CommandCall,
+    Outcome,
+    Reply,
+)
+from gateway.commands.sessions.switch import arrive, confirm
 from gateway.views.sessions import quoted_name
 from storage.records.entries import Json
 from storage.store import Transaction
@@ -26,7 +35,6 @@ MOST_MISSES = 5
 """Wrong codes of a person within BARRED seconds; then they are barred for as long."""
 BARRED = 600.0
 
-_TAKE = "take_attached"
 _CODES, _MISSES = "attach.codes", "attach.misses"
 """Facts: hash → session, by, expires; person → times of wrong codes, until when they are barred."""
 _WRONG = (
@@ -36,33 +44,30 @@ _WRONG = (
 _TOO_MANY = "Too many wrong codes. Wait for 10 minutes, then ask for a new one with /attach."
 
 
-async def _attach(desk: CommandContext, asked: CommandCall) -> Work:
-    if not asked.argument:
-        return partial(_give, desk, asked)
-    return await _redeem(desk, asked, _hashed(asked.argument), into_group=False)
+def _attach(tx: Transaction, call: CommandCall) -> Outcome:
+    if call.argument:
+        return _redeem(tx, call, _hashed(call.argument), into_group=False)
+    if call.session is None:
+        return Reply(NOTHING_YET)
+    return Act(partial(_give, call=call, session=call.session))
 
 
-def _give(desk: CommandContext, asked: CommandCall, tx: Transaction) -> None:
+def _give(tx: Transaction, call: CommandCall, session: int) -> Reply:
     """Tell a new code for the conversation's session; one that the person had for it before is not
     valid any more."""
-    session = asked.session
-    if session is None:
-        return desk.say(tx, asked, NOTHING_YET)
     code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-    issued = {"session": session, "by": asked.who}
+    issued = {"session": session, "by": call.who}
     others = {
         hashed: kept
         for hashed, kept in _codes(tx).items()
-        if (kept["session"], kept["by"]) != (session, asked.who)
+        if (kept["session"], kept["by"]) != (session, call.who)
     }
     expires = tx.now + VALID
     tx.directory.set_fact(_CODES, {**others, _hashed(code): {**issued, "expires": expires}})
-    tx.directory.audit("attach code", asked.who, {"session": session, "address": asked.address})
+    tx.directory.audit("attach code", call.who, {"session": session, "address": call.address})
     name = quoted_name(tx.directory.overview(session))
     shown = f"{code[: LENGTH // 2]}-{code[LENGTH // 2 :]}"
-    desk.say(
-        tx,
-        asked,
+    return Reply(
         f"To go on with {name} in another chat, here or on another platform, write there:\n"
         f"`/attach {shown}`\n"
         "The code works once, within 10 minutes. Whoever has it can read this conversation and "
@@ -70,60 +75,57 @@ def _give(desk: CommandContext, asked: CommandCall, tx: Transaction) -> None:
     )
 
 
-async def _redeem(
-    desk: CommandContext, asked: CommandCall, hashed: str, *, into_group: bool
-) -> Work:
+def _redeem(tx: Transaction, call: CommandCall, hashed: str, *, into_group: bool) -> Outcome:
     """Go on with the session of a code, if it is valid. `into_group`: that was agreed to."""
-
-    def valid(tx: Transaction) -> int | None:
-        return None if _is_barred(tx, asked.who) else _session_of(tx, hashed)
-
-    session = await desk.store.read(valid)
+    session = None if _is_barred(tx, call.who) else _session_of(tx, hashed)
     if session is None:
-        return partial(_refuse, desk, asked)
-    if session == asked.session:
-        return answer(desk, asked, "You are in this conversation already. The code is still valid.")
-    agreed = into_group or asked.message.private
-    if not agreed and not await desk.store.read(lambda tx: sees(tx, asked.message, session)):
-        subject = {"code": hashed, "by": asked.who}
-        return lambda tx: confirm(tx, desk, asked, session, _TAKE, subject)
-    await leave(desk, asked)
-    return partial(_use, desk, asked, hashed)
+        return Act(partial(_refuse, call=call))
+    if session == call.session:
+        return Reply("You are in this conversation already. The code is still valid.")
+    agreed = into_group or call.message.private
+    if not agreed and not sees(tx, call.message, session):
+        return confirm(tx, session, TakeAttached(hashed, call.who), call.who)
+    return Act(partial(_use, call=call, hashed=hashed), leaving=True)
 
 
-def _use(desk: CommandContext, asked: CommandCall, hashed: str, tx: Transaction) -> None:
+def _use(tx: Transaction, call: CommandCall, hashed: str) -> Reply:
     session = _session_of(tx, hashed)
     if session is None:  # somebody was faster
-        return _refuse(desk, asked, tx)
+        return _refuse(tx, call)
     codes = _codes(tx)
     del codes[hashed]
     tx.directory.set_fact(_CODES, codes)
-    tx.directory.audit("attach", asked.who, {"session": session, "address": asked.address})
-    tx.directory.join(session, asked.who)
-    arrive(tx, desk, asked, session)
+    tx.directory.audit("attach", call.who, {"session": session, "address": call.address})
+    tx.directory.join(session, call.who)
+    return arrive(tx, call, session)
 
 
-async def _take(desk: CommandContext, asked: CommandCall) -> Work:
+@dataclass(frozen=True, slots=True)
+class TakeAttached(Action):
     """The answer to the question whether the session of a code is to be taken into this group."""
-    subject = asked.subject
-    if "code" not in subject:
-        return partial(_refuse, desk, asked)
-    hashed = str(subject["code"])
-    session = await desk.store.read(lambda tx: _session_of(tx, hashed))
-    if session is not None and asked.who != subject["by"]:  # an owner, whose code it is not
-        return lambda tx: confirm(tx, desk, asked, session, _TAKE, subject)
-    return await _redeem(desk, asked, hashed, into_group=True)
+
+    code: str
+    """Its hash."""
+    by: str
+    """Identity of whose it is to say."""
+    name = "take_attached"
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        session = _session_of(tx, self.code)
+        if session is not None and call.who != self.by:  # an owner, whose code it is not
+            return confirm(tx, session, self, self.by)
+        return _redeem(tx, call, self.code, into_group=True)
 
 
-def _refuse(desk: CommandContext, asked: CommandCall, tx: Transaction) -> None:
-    tx.directory.audit("attach refused", asked.who, {"address": asked.address})
-    if _is_barred(tx, asked.who):
-        return desk.say(tx, asked, _TOO_MANY)
+def _refuse(tx: Transaction, call: CommandCall) -> Reply:
+    tx.directory.audit("attach refused", call.who, {"address": call.address})
+    if _is_barred(tx, call.who):
+        return Reply(_TOO_MANY)
     misses = _misses(tx)
-    times = [*misses.get(asked.who, {"times": ()})["times"], tx.now]
+    times = [*misses.get(call.who, {"times": ()})["times"], tx.now]
     until = tx.now + BARRED if len(times) >= MOST_MISSES else 0.0
-    tx.directory.set_fact(_MISSES, {**misses, asked.who: {"times": times, "until": until}})
-    desk.say(tx, asked, _WRONG)
+    tx.directory.set_fact(_MISSES, {**misses, call.who: {"times": times, "until": until}})
+    return Reply(_WRONG)
 
 
 def _session_of(tx: Transaction, hashed: str) -> int | None:
@@ -170,5 +172,4 @@ ATTACHING = (
     Command(
         CommandSpec("attach", "the same conversation in another chat, by a code", "code"), _attach
     ),
-    Command(CommandSpec(_TAKE, "take a conversation into this group"), _take, hidden=True),
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
 from gateway.commands.buttons import to_rephrase
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.sessions.switch import arrive, leave
+from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, in_session
+from gateway.commands.sessions.switch import arrive
 from gateway.views.entries import PERSONS, find_label, label_name, unquoted
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of
 from storage.records.entries import Entry, SessionDraft, SessionKind
@@ -35,44 +35,38 @@ class _Place:
     title: str
 
 
-async def _fork(desk: CommandContext, asked: CommandCall) -> Work:
-    session = asked.session
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
-    planned = await desk.store.read(lambda tx: _plan(tx, session, asked.argument))
-    if isinstance(planned, str):
-        return answer(desk, asked, planned)
-    await leave(desk, asked)
+def _fork(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    found = _found(tx, session, call.argument)
+    if isinstance(found, str):
+        return Reply(found)
 
-    def work(tx: Transaction) -> None:
+    def work(tx: Transaction) -> Reply:
         # Once more: a turn that was ended has left something behind.
-        match _plan(tx, session, asked.argument):
+        match _found(tx, session, call.argument):
             case str(fault):
-                desk.say(tx, asked, fault)
+                return Reply(fault)
             case _Fork() as fork:
-                _carry_out(tx, desk, asked, session, fork)
+                return _carry_out(tx, call, session, fork)
 
-    return work
+    return Act(work, leaving=True)
 
 
-def _carry_out(
-    tx: Transaction, desk: CommandContext, asked: CommandCall, session: int, fork: _Fork
-) -> None:
+def _carry_out(tx: Transaction, call: CommandCall, session: int, fork: _Fork) -> Reply:
     end = fork.end
     draft = SessionDraft(SessionKind.CHAT, "", parent_session=session, parent_entry=end.id)
     made = tx.tree.create(draft).id
     title = fork.title or _default_title(tx, session, made, end)
     tx.tree.rename(made, title)
-    tx.tree.move_leaf(made, end.id, after=None, by=asked.who, why="fork")
-    tx.directory.join(made, asked.who)
+    tx.tree.move_leaf(made, end.id, after=None, by=call.who, why="fork")
+    tx.directory.join(made, call.who)
     said = (
         f"Forked after #{end.number}: you are in conversation {made} now, “{escape(title)}”. "
         "The old one is kept."
     )
     if fork.rephrase is not None:
-        shown = to_rephrase(asked, fork.rephrase)
+        shown = to_rephrase(call, fork.rephrase)
         said = f"{said}\n#{fork.rephrase.number}, which is not in it, said:\n{shown}"
-    arrive(tx, desk, asked, made, said)
+    return arrive(tx, call, made, said)
 
 
 def _default_title(tx: Transaction, session: int, made: int, end: Entry) -> str:
@@ -82,7 +76,7 @@ def _default_title(tx: Transaction, session: int, made: int, end: Entry) -> str:
     return name_of(named, LONGEST_TITLE - len(suffix)) + suffix
 
 
-def _plan(tx: Transaction, session: int, text: str) -> _Fork | str:
+def _found(tx: Transaction, session: int, text: str) -> _Fork | str:
     """What is to be made, or why it cannot be."""
     place = _place(tx, session, text)
     if isinstance(place, str):
@@ -124,6 +118,6 @@ def _place(tx: Transaction, session: int, text: str) -> _Place | str:
 FORKING = (
     Command(
         CommandSpec("fork", "a new conversation that starts with this one up to here", "from"),
-        _fork,
+        in_session(_fork),
     ),
 )

@@ -1,14 +1,14 @@
 """/search: over all branches of the sessions that may be seen, with buttons that jump."""
 
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from adapters.base import CommandSpec
 from agent.text.formats import age
 from agent.text.markdown import escape
 from gateway.access.visibility import viewers
 from gateway.commands.buttons import button
-from gateway.commands.context import Command, CommandCall, CommandContext, Work, answer
+from gateway.commands.context import Action, Command, CommandCall, Outcome, Reply, Slow
 from gateway.commands.sessions.switch import Target
 from gateway.outbound.buttons import MenuItem
 from gateway.views.entries import one_line
@@ -47,31 +47,39 @@ class _Page:
     """Not all that was found was looked at."""
 
 
-async def _search(desk: CommandContext, asked: CommandCall) -> Work:
-    words = asked.argument[:_LONGEST_QUERY]
+def _search(tx: Transaction, call: CommandCall) -> Outcome:
+    words = call.argument[:_LONGEST_QUERY]
     if parse(words) is None:
-        usage = "`/search WORDS` looks through all your conversations, in every branch."
-        return answer(desk, asked, usage)
-    behind = await desk.store.run(lambda tx: tx.search.follow(AT_ONCE)) == AT_ONCE
-    bounds: list[int] = asked.subject.get("bounds", [])
-    page, now = await desk.store.read(lambda tx: (_page(tx, asked, words, bounds), tx.now))
-    if not page.hits:
-        text = f"Nothing was found for “{escape(one_line(words, _ECHO))}”."
-        if behind:
-            text += " The newest messages cannot be found yet: try again in a moment."
-        return answer(desk, asked, f"{text} {_CUT}" if page.cut else text)
-    return partial(_tell, desk, asked, words, bounds, page, now)
+        return Reply("`/search WORDS` looks through all your conversations, in every branch.")
+    return Slow(lambda: _searched(call, words, []))
 
 
-def _tell(
-    desk: CommandContext,
-    asked: CommandCall,
-    words: str,
-    bounds: list[int],
-    page: _Page,
-    now: float,
-    tx: Transaction,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class SearchPage(Action):
+    """Another page of what was found."""
+
+    words: str
+    bounds: list[int]
+    """Below which entry each page but the first began."""
+    name = "search_page"
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        return Slow(lambda: _searched(call, self.words, self.bounds))
+
+
+async def _searched(call: CommandCall, words: str, bounds: list[int]) -> Reply:
+    store = call.context.store
+    behind = await store.run(lambda tx: tx.search.follow(AT_ONCE)) == AT_ONCE
+    page, now = await store.read(lambda tx: (_page(tx, call, words, bounds), tx.now))
+    if page.hits:
+        return _listed(call, words, bounds, page, now)
+    text = f"Nothing was found for “{escape(one_line(words, _ECHO))}”."
+    if behind:
+        text += " The newest messages cannot be found yet: try again in a moment."
+    return Reply(f"{text} {_CUT}" if page.cut else text)
+
+
+def _listed(call: CommandCall, words: str, bounds: list[int], page: _Page, now: float) -> Reply:
     shown: list[tuple[_Hit, str]] = []
     room = ROOM
     for hit in page.hits:
@@ -81,10 +89,10 @@ def _tell(
             break
         shown.append((hit, text))
     more = page.more or len(shown) < len(page.hits)
-    items = [_jump(asked, hit, now) for hit, _ in shown]
+    items = [_jump(call, hit, now) for hit, _ in shown]
     items += _turning(words, bounds, shown[-1][0].entry.id if more else None)
     lines = [*(text for _, text in shown), *([_CUT] if page.cut else [])]
-    desk.say(tx, asked, "\n".join(lines), items, by=asked.who)
+    return Reply("\n".join(lines), items, by=call.who)
 
 
 def _text(hit: _Hit, words: str, now: float) -> str:
@@ -94,35 +102,32 @@ def _text(hit: _Hit, words: str, now: float) -> str:
     return f"**#{entry.number}** · {age(now - entry.time)} ago · {title}\n{found}"
 
 
-def _jump(asked: CommandCall, hit: _Hit, now: float) -> MenuItem:
+def _jump(call: CommandCall, hit: _Hit, now: float) -> MenuItem:
     number = hit.entry.number
-    if hit.home.session == asked.session:
-        return button(asked, f"#{number}", f"goto #{number}")
+    if hit.home.session == call.session:
+        return button(f"#{number}", f"goto #{number}", within=call.session)
     session = hit.home.session
     label = f"#{number} · {name_of(hit.home, TITLE)}"
     whole = (
         f"#{number} · {name_of(hit.home)} · conversation {session} · "
         f"{age(now - hit.entry.time)} ago"
     )
-    return MenuItem(label, Target(session, number).command, whole=whole)
+    return button(label, Target(session, number).command, whole=whole)
 
 
 def _turning(words: str, bounds: list[int], last: int | None) -> list[MenuItem]:
-    """◀ ▶. `bounds`: below which entry each page but the first began; `last`: the last entry of
-    this one, where more follow."""
-    command = f"search {words}"
+    """◀ ▶. `last`: the last entry of this page, where more follow."""
     items = []
     if bounds:
-        items.append(MenuItem("◀", command, subject={"bounds": bounds[:-1]}))
+        items.append(button("◀", SearchPage(words, bounds[:-1])))
     if last is not None:
-        further = {"bounds": [*bounds, last]}
-        items.append(MenuItem("▶", command, beside=bool(items), subject=further))
+        items.append(button("▶", SearchPage(words, [*bounds, last]), beside=bool(items)))
     return items
 
 
-def _page(tx: Transaction, asked: CommandCall, words: str, bounds: list[int]) -> _Page:
+def _page(tx: Transaction, call: CommandCall, words: str, bounds: list[int]) -> _Page:
     """What may be seen of what is found, newest first."""
-    scope = _Scope.of(tx, asked)
+    scope = _Scope.of(tx, call)
     before = bounds[-1] if bounds else None
     hits: list[_Hit] = []
     overview = cache(tx.directory.overview)  # costs the session's size
@@ -153,15 +158,15 @@ class _Scope:
     conversation's own session before all others."""
 
     @classmethod
-    def of(cls, tx: Transaction, asked: CommandCall) -> "_Scope":
-        members = viewers(asked.message)
+    def of(cls, tx: Transaction, call: CommandCall) -> "_Scope":
+        members = viewers(call.message)
         forks = tx.directory.foreign_forks(members)
-        here = [asked.session] if asked.session is not None else []
+        here = [call.session] if call.session is not None else []
         paths = [
             (session, tx.tree.route(fork_point(tx.tree.session(session))))
             for session in dict.fromkeys([*here, *forks])
         ]
-        return cls(frozenset(tx.directory.joined(members)), asked.session, tuple(paths))
+        return cls(frozenset(tx.directory.joined(members)), call.session, tuple(paths))
 
     @property
     def sessions(self) -> frozenset[int]:

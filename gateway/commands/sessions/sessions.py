@@ -6,8 +6,8 @@ from adapters.base import CommandSpec
 from agent.text.formats import age
 from agent.text.markdown import escape
 from gateway.access.visibility import viewers
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.sessions.switch import leave
+from gateway.commands.buttons import button
+from gateway.commands.context import NOTHING_YET, Act, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from storage.records.entries import Overview, SessionDraft, SessionKind
@@ -20,39 +20,39 @@ _LABEL = 50
 _MOST_DIGITS = 4
 
 
-async def _sessions(desk: CommandContext, asked: CommandCall) -> Work:
-    digits = asked.argument or "1"
+def _sessions(tx: Transaction, call: CommandCall) -> Outcome:
+    digits = call.argument or "1"
     page = int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
     if page < 1:
-        return answer(desk, asked, "Write /sessions, or /sessions 2 for the second page.")
-    found, now = await desk.store.read(lambda tx: (_page(tx, asked, page), tx.now))
+        return Reply("Write /sessions, or /sessions 2 for the second page.")
+    found, now = _page(tx, call, page), tx.now
     if not found:
-        return answer(desk, asked, NOTHING_YET if page == 1 else f"There is no page {page}.")
+        return Reply(NOTHING_YET if page == 1 else f"There is no page {page}.")
     more, found = found[ON_A_PAGE:], found[:ON_A_PAGE]
-    lines = [_line(overview, asked.session, now) for overview in found]
+    lines = [_line(overview, call.session, now) for overview in found]
     items = [
-        MenuItem(
-            _label(overview, asked.session),
+        button(
+            _label(overview, call.session),
             f"open #{overview.session}",
-            whole=_whole(overview, asked.session, now),
+            whole=_whole(overview, call.session, now),
         )
         for overview in found
     ]
     items += _turning(page, more=bool(more))
-    text = "\n".join([_heading(asked, page), "", *lines])
-    return lambda tx: desk.say(tx, asked, text, items, by=asked.who)
+    text = "\n".join([_heading(call, page), "", *lines])
+    return Reply(text, items, by=call.who)
 
 
-def _page(tx: Transaction, asked: CommandCall, page: int) -> list[Overview]:
+def _page(tx: Transaction, call: CommandCall, page: int) -> list[Overview]:
     """One more than a page, where there is a next one."""
     found = tx.directory.recent(
-        viewers(asked.message), limit=ON_A_PAGE + 1, skip=(page - 1) * ON_A_PAGE
+        viewers(call.message), limit=ON_A_PAGE + 1, skip=(page - 1) * ON_A_PAGE
     )
     return [tx.directory.overview(session) for session in found]
 
 
-def _heading(asked: CommandCall, page: int) -> str:
-    whose = "Your conversations" if asked.message.private else "The conversations of this chat"
+def _heading(call: CommandCall, page: int) -> str:
+    whose = "Your conversations" if call.message.private else "The conversations of this chat"
     return f"**{whose}**" if page == 1 else f"**{whose}**, page {page}"
 
 
@@ -75,40 +75,42 @@ def _whole(overview: Overview, current: int | None, now: float) -> str:
 
 def _turning(page: int, *, more: bool) -> list[MenuItem]:
     """The buttons that turn pages."""
-    back = [MenuItem("◀", f"sessions {page - 1}")] if page > 1 else []
-    return [*back, *([MenuItem("▶", f"sessions {page + 1}", beside=bool(back))] if more else [])]
+    back = [button("◀", f"sessions {page - 1}")] if page > 1 else []
+    return [*back, *([button("▶", f"sessions {page + 1}", beside=bool(back))] if more else [])]
 
 
-async def _name(desk: CommandContext, asked: CommandCall) -> Work:
-    title = cleaned(asked.argument)
-    return partial(_rename if title else _tell_name, desk, asked, title)
-
-
-def _rename(desk: CommandContext, asked: CommandCall, title: str, tx: Transaction) -> None:
-    tx.tree.rename(desk.session(tx, asked), title)
-    desk.say(tx, asked, f"This conversation is called “{escape(title)}” now.")
-
-
-def _tell_name(desk: CommandContext, asked: CommandCall, _: str, tx: Transaction) -> None:
-    if asked.session is None:
-        return desk.say(tx, asked, NOTHING_YET)
-    overview = tx.directory.overview(asked.session)
+def _name(tx: Transaction, call: CommandCall) -> Outcome:
+    title = cleaned(call.argument)
+    if title:
+        return Act(partial(_rename, call=call, title=title))
+    if call.session is None:
+        return Reply(NOTHING_YET)
+    overview = tx.directory.overview(call.session)
     called = f"called {quoted_name(overview)}" if overview.title else "without a name"
     how = "/name and a title give it another." if overview.title else "/name TITLE gives it one."
-    desk.say(tx, asked, f"This conversation is {called}. {how}")
+    return Reply(f"This conversation is {called}. {how}")
 
 
-async def _new(desk: CommandContext, asked: CommandCall) -> Work:
-    await leave(desk, asked)
-    title = cleaned(asked.argument)
+def _rename(tx: Transaction, call: CommandCall, title: str) -> Reply:
+    """Of the conversation's session, made where there is none."""
+    session = tx.directory.conversation(call.address)
+    if session is None:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
+        tx.directory.bind(call.address, session)
+    tx.tree.rename(session, title)
+    return Reply(f"This conversation is called “{escape(title)}” now.")
 
-    def work(tx: Transaction) -> None:
+
+def _new(tx: Transaction, call: CommandCall) -> Outcome:
+    title = cleaned(call.argument)
+
+    def work(tx: Transaction) -> Reply:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT, title))
-        tx.directory.bind(asked.address, session.id)
+        tx.directory.bind(call.address, session.id)
         called = f", “{escape(title)}”" if title else ""
-        desk.say(tx, asked, f"A new conversation{called}. The old one is kept.")
+        return Reply(f"A new conversation{called}. The old one is kept.")
 
-    return work
+    return Act(work, leaving=True)
 
 
 CONVERSATIONS = (

@@ -9,8 +9,16 @@ from adapters.events import File
 from adapters.filenames import safe_name
 from adapters.platforms import MEGABYTE, PLATFORMS
 from agent.text.markdown import bounded, escape
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.sessions.switch import leave, way_back
+from gateway.commands.context import (
+    Act,
+    Command,
+    CommandCall,
+    Outcome,
+    Reply,
+    Slow,
+    in_session,
+)
+from gateway.commands.sessions.switch import way_back
 from gateway.config import all_secrets
 from gateway.views.sessions import name_of, quoted_name, size_of
 from storage.errors import InterchangeError
@@ -29,29 +37,28 @@ _NOTE = 200
 _REDACT = ("redact", "--redact")
 
 
-async def _export(desk: CommandContext, asked: CommandCall) -> Work:
-    session, wish = asked.session, asked.argument.lower().replace("—", "--")
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
+def _export(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    wish = call.argument.lower().replace("—", "--")
     if wish and wish not in _REDACT:
         text = "`/export` gives this conversation as a file; `/export redact` without secrets."
-        return answer(desk, asked, text)
-    redact = redactor(all_secrets(desk.config)) if wish else None
-    overview, exported = await desk.store.read(
-        lambda tx: (tx.directory.overview(session), gather(tx, session))
-    )
-    data = await asyncio.to_thread(
-        lambda: "".join(write_session(exported, redact)).encode("utf-8", "replace")
-    )
-    platform = PLATFORMS.get(asked.message.conversation.platform)
-    most = platform.largest_upload if platform is not None else None
-    if most is not None and len(data) > most:
-        return answer(desk, asked, _too_big(session, len(data), most, redacted=bool(wish)))
-    without = ", secrets taken out" if wish else ""
-    text = f"{quoted_name(overview)}, {_entries(len(exported.entries))}{without}."
-    name = redact(name_of(overview, 1_000)) if redact else name_of(overview)
-    file = StoredFile(safe_name(f"{name}.jsonl"), data)
-    return lambda tx: desk.say(tx, asked, text, file=file)
+        return Reply(text)
+    redact = redactor(all_secrets(call.context.config)) if wish else None
+    overview, exported = tx.directory.overview(session), gather(tx, session)
+
+    async def written() -> Reply:
+        data = await asyncio.to_thread(
+            lambda: "".join(write_session(exported, redact)).encode("utf-8", "replace")
+        )
+        platform = PLATFORMS.get(call.message.conversation.platform)
+        most = platform.largest_upload if platform is not None else None
+        if most is not None and len(data) > most:
+            return Reply(_too_big(session, len(data), most, redacted=bool(wish)))
+        without = ", secrets taken out" if wish else ""
+        text = f"{quoted_name(overview)}, {_entries(len(exported.entries))}{without}."
+        name = redact(name_of(overview, 1_000)) if redact else name_of(overview)
+        return Reply(text, file=StoredFile(safe_name(f"{name}.jsonl"), data))
+
+    return Slow(written)
 
 
 def _too_big(session: int, size: int, most: int, *, redacted: bool) -> str:
@@ -67,46 +74,47 @@ def _entries(count: int) -> str:
     return "1 entry" if count == 1 else f"{count:,} entries"
 
 
-async def _import(desk: CommandContext, asked: CommandCall) -> Work:
-    files = asked.message.files
+def _import(tx: Transaction, call: CommandCall) -> Outcome:
+    files = call.message.files
     if len(files) != 1:
         count = "One file at a time." if files else "There is no file with that."
         how = "Send a file together with /import, or answer a message that has one by /import."
-        return answer(desk, asked, f"{count} {how}")
+        return Reply(f"{count} {how}")
+    return Slow(partial(_taken_in, call, files[0]))
+
+
+async def _taken_in(call: CommandCall, file: File) -> Reply | Act:
     try:
-        imported = await _read(desk, asked, files[0])
+        imported = await _read(call, file)
     except AdapterError as error:
-        return answer(desk, asked, f"The file could not be fetched: {_shown(str(error))}.")
+        return Reply(f"The file could not be fetched: {_shown(str(error))}.")
     except InterchangeError as error:
-        return answer(
-            desk, asked, f"Nothing was taken in: {_shown(str(error))}. No part of it is kept."
-        )
-    await leave(desk, asked)
-    return partial(_plant, desk, asked, imported)
+        return Reply(f"Nothing was taken in: {_shown(str(error))}. No part of it is kept.")
+    return Act(partial(_plant, call=call, imported=imported), leaving=True)
 
 
-async def _read(desk: CommandContext, asked: CommandCall, file: File) -> Imported:
+async def _read(call: CommandCall, file: File) -> Imported:
     """AdapterError where the file cannot be had, InterchangeError where it holds no session."""
     if file.size > LARGEST_IN:
         raise AdapterError(f"it has more than {LARGEST_IN // MEGABYTE} MB")
-    adapter = desk.adapters.get(asked.message.conversation.platform)
+    adapter = call.context.adapters.get(call.message.conversation.platform)
     if adapter is None:
         raise AdapterError("its platform is away for the moment; send it again in a while")
     data = await adapter.fetch(file.ref, LARGEST_IN)
     return await asyncio.to_thread(read_session, data, time.time())
 
 
-def _plant(desk: CommandContext, asked: CommandCall, imported: Imported, tx: Transaction) -> None:
+def _plant(tx: Transaction, call: CommandCall, imported: Imported) -> Reply:
     session = take_in(tx, imported).id
-    tx.directory.bind(asked.address, session)
-    tx.directory.join(session, asked.who)
+    tx.directory.bind(call.address, session)
+    tx.directory.join(session, call.who)
     overview = tx.directory.overview(session)
     taken = f"{_entries(len(imported.entries))}, {size_of(overview)}"
     lines = [f"Taken in: you are in {quoted_name(overview)} now ({taken})."]
     lines += [f"• {_shown(note)}" for note in imported.notes[:NOTES_SHOWN]]
     if len(imported.notes) > NOTES_SHOWN:
         lines.append(f"… and {len(imported.notes) - NOTES_SHOWN} more")
-    desk.say(tx, asked, "\n".join(lines), way_back(tx, asked, session), by=asked.who)
+    return Reply("\n".join(lines), way_back(tx, call, session), by=call.who)
 
 
 def _shown(text: str) -> str:
@@ -115,7 +123,8 @@ def _shown(text: str) -> str:
 
 EXCHANGE = (
     Command(
-        CommandSpec("export", "this conversation as a file; redact: no secrets", "redact"), _export
+        CommandSpec("export", "this conversation as a file; redact: no secrets", "redact"),
+        in_session(_export),
     ),
     Command(
         CommandSpec("import", "go on with a conversation from a file", file=True),

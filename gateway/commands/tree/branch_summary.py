@@ -6,27 +6,31 @@ is always, the summary is written first: if that fails, nothing has moved.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.base import CommandSpec
 from agent.compaction.cut import has_messages
 from agent.compaction.summary import Summary, branch_summary_draft, summarise_branch
-from agent.models.base import Model, ModelError, Purpose
+from agent.models.base import ModelError, Purpose
 from agent.models.metering import Account, MeteredModel
 from agent.text.markdown import escape
 from gateway.commands.buttons import button
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.tree.compact import end
-from gateway.outbound.buttons import MenuItem
-from gateway.turns.limits import no_room_below
+from gateway.commands.context import (
+    Action,
+    Command,
+    CommandCall,
+    Job,
+    Move,
+    Outcome,
+    Reply,
+    in_session,
+)
+from gateway.commands.jobs import JobContext
 from gateway.turns.requests import LeaveRequest, SummaryRequest, request, requested
 from gateway.turns.turn import Turn
 from storage.errors import LeafMoved
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import (
-    Arrival,
-    InboxKind,
-)
+from storage.records.inbox_outbox import InboxKind
 from storage.store import Transaction
 from storage.tree.paths import common
 
@@ -41,30 +45,30 @@ LEAVING = frozenset({"branch", "goto", "tip"})
 """Moves after which /summary knows what was left."""
 
 
-def move(
-    tx: Transaction,
-    desk: CommandContext,
-    asked: CommandCall,
-    to: int | None,
-    *,
-    why: str,
-    text: str,
-    items: Sequence[MenuItem] = (),
-) -> None:
-    """Move the leaf of the session for a command, and answer with a text and buttons; what is left
-    is summarised as configured. LeafMoved where somebody was faster."""
-    session, left = asked.session, asked.leaf
-    assert session is not None
-    if (full := no_room_below(tx, session, to, desk.config.session)) is not None:
-        return desk.say(tx, asked, full)
-    mode = desk.config.session.branch_summaries
-    worth_it = mode != "off" and _is_worth_it(abandoned(tx, left, to, GLANCE))
-    if worth_it and mode == "auto":
-        return _leave(tx, desk, asked, to, why=why, text=text, items=items)
-    tx.tree.move_leaf(session, to, after=left, by=asked.who, why=why)
-    if worth_it:
-        items = [*items, button(asked, "Bring a summary along", SUMMARY, left=left)]
-    desk.say(tx, asked, text, items)
+def summed_up(tx: Transaction, call: CommandCall, move: Move) -> Move:
+    """A move on which what is left is summarised as configured. Where that is always done, the
+    leaf stays until the summary is written, in the session's lane."""
+    left = tx.tree.session(move.session).leaf
+    mode = call.context.config.session.branch_summaries
+    if left is None or mode == "off":
+        return move
+    if not _is_worth_it(abandoned(tx, left, move.to, GLANCE)):
+        return move
+    reply = move.reply or Reply("")
+    if mode == "ask":
+        bring = button("Bring a summary along", Bring(left), within=move.session)
+        return replace(move, reply=replace(reply, items=[*reply.items, bring]))
+    payload = request(
+        LeaveRequest,
+        call.message,
+        left=left,
+        to=move.to,
+        why=move.why,
+        answer=reply.text,
+        items=tuple(reply.items),
+    )
+    job = Job(LEAVE, payload)
+    return Move(move.session, left, move.why, Reply("Summarising the branch you leave…"), job)
 
 
 def abandoned(
@@ -86,48 +90,32 @@ def _is_worth_it(entries: Sequence[Entry]) -> bool:
     return {"user", "assistant"} <= roles
 
 
-def _leave(
-    tx: Transaction,
-    desk: CommandContext,
-    asked: CommandCall,
-    to: int | None,
-    *,
-    why: str,
-    text: str,
-    items: Sequence[MenuItem],
-) -> None:
-    """Have the summary written in the session's lane; the move comes after it."""
-    payload = request(
-        LeaveRequest,
-        asked.message,
-        left=asked.leaf,
-        to=to,
-        why=why,
-        answer=text,
-        items=tuple(items),
-    )
-    key = f"{LEAVE}:{asked.row.id}"
-    tx.inbox.receive(Arrival(key, LEAVE, asked.address, payload, asked.session))
-    desk.say(tx, asked, "Summarising the branch you leave…")
+def _summary(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    """/summary: of the branch that was left last."""
+    return _summarised(tx, call, session, _left_last(tx, session), call.argument)
 
 
-async def _summary(desk: CommandContext, asked: CommandCall) -> Work:
-    """/summary: of the branch that was left last, or that a button names."""
-    session = asked.session
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
+@dataclass(frozen=True, slots=True)
+class Bring(Action):
+    """Bring a summary along of a branch that was left."""
 
-    def work(tx: Transaction) -> None:
-        left = asked.subject.get("left") or _left_last(tx, session)
-        here = tx.tree.session(session).leaf
-        if left is None or not has_messages(abandoned(tx, left, here)):
-            return desk.say(tx, asked, NOTHING_LEFT)
-        payload = request(SummaryRequest, asked.message, left=left, words=asked.argument)
-        key = f"{SUMMARY}:{asked.row.id}"
-        tx.inbox.receive(Arrival(key, SUMMARY, asked.address, payload, session))
-        desk.say(tx, asked, "Summarising the branch you left…")
+    left: int
+    """The leaf there."""
+    name = "bring"
 
-    return work
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        assert call.session is not None, "it was made within a session"
+        return _summarised(tx, call, call.session, self.left, "")
+
+
+def _summarised(
+    tx: Transaction, call: CommandCall, session: int, left: int | None, words: str
+) -> Outcome:
+    here = tx.tree.session(session).leaf
+    if left is None or not has_messages(abandoned(tx, left, here)):
+        return Reply(NOTHING_LEFT)
+    payload = request(SummaryRequest, call.message, left=left, words=words)
+    return Job(SUMMARY, payload, Reply("Summarising the branch you left…"))
 
 
 def _left_last(tx: Transaction, session: int) -> int | None:
@@ -139,8 +127,7 @@ def _left_last(tx: Transaction, session: int) -> int | None:
 class Leaving:
     """The jobs in the session's lane."""
 
-    desk: CommandContext
-    model: Model
+    context: JobContext
 
     async def summarise(self, turn: Turn) -> None:
         """Append the summary of a branch that was left, where the conversation is now."""
@@ -152,7 +139,7 @@ class Leaving:
             return
 
         def done(tx: Transaction, entry: Entry) -> None:
-            end(self.desk, tx, turn, f"The summary of what you left stands at #{entry.number}.")
+            self.context.end(tx, turn, f"The summary of what you left stands at #{entry.number}.")
 
         await journal.append(branch_summary_draft(summary, left), done)
 
@@ -161,7 +148,7 @@ class Leaving:
         asked, path = requested(LeaveRequest, turn.rows[0]), turn.journal.path
         left, to = asked.left, asked.to
         if not path or path[-1].id != left:
-            return await self._end(turn, WENT_ON)
+            return await self.context.tell(turn, WENT_ON)
         summary = await self._summary(turn, left, to, "")
         if summary is None:
             return
@@ -171,38 +158,35 @@ class Leaving:
             tx.tree.move_leaf(session, to, after=left, by=turn.person, why=asked.why)
             draft = branch_summary_draft(summary, left)
             tx.tree.append(session, draft, after=to, epoch=turn.journal.epoch)
-            end(self.desk, tx, turn, asked.answer, asked.items)
+            self.context.end(tx, turn, asked.answer, asked.items)
 
         try:
-            await self.desk.store.run(work)
+            await self.context.store.run(work)
         except LeafMoved:
-            await self._end(turn, WENT_ON)
+            await self.context.tell(turn, WENT_ON)
 
     async def _summary(self, turn: Turn, left: int, to: int | None, words: str) -> Summary | None:
         """None where there is none; then people are told why, and nothing was changed."""
-        entries = await self.desk.store.read(lambda tx: abandoned(tx, left, to))
+        entries = await self.context.store.read(lambda tx: abandoned(tx, left, to))
         if not has_messages(entries):  # somebody has gone back there since
-            await self._end(turn, NOTHING_LEFT)
+            await self.context.tell(turn, NOTHING_LEFT)
             return None
         purpose = Purpose(turn.address, turn.person)
-        spec = self.desk.models.tier("parent")
+        spec = self.context.models.tier("parent")
         account = Account("parent", turn.journal.session, purpose)
-        metered = MeteredModel(self.model, self.desk.store, account)
+        metered = MeteredModel(self.context.model, self.context.store, account)
         try:
             return await summarise_branch(metered, spec, entries, words=words, purpose=purpose)
         except ModelError as error:
             why = escape(str(error).rstrip("."))
         text = f"⚠️ The summary failed: {why}. Nothing was changed; you are where you were."
-        await self._end(turn, text)
+        await self.context.tell(turn, text)
         return None
-
-    async def _end(self, turn: Turn, text: str) -> None:
-        await self.desk.store.run(lambda tx: end(self.desk, tx, turn, text))
 
 
 SUMMARIES = (
     Command(
         CommandSpec(SUMMARY, "summarise the branch you left last and bring that along", "words"),
-        _summary,
+        in_session(_summary),
     ),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapters.base import CommandSpec
 from agent.text.formats import age
 from gateway.commands.buttons import button, turning
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.commands.context import Command, CommandCall, Outcome, Reply, in_session
 from gateway.outbound.buttons import MenuItem
 from gateway.views.entries import first_words, mark, number_of, spot
 from gateway.views.outline import Fork, Sizes, forks
@@ -40,26 +40,20 @@ class _Session:
     route: tuple[Stretch, ...]
 
 
-async def _branches(desk: CommandContext, asked: CommandCall) -> Work:
-    session = asked.session
-    page = number_of(asked.argument or "1")
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
+def _branches(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    page = number_of(call.argument or "1")
     if page is None:
-        return answer(desk, asked, "/branches takes the number of a page, like `/branches 2`.")
-    text, items = await desk.store.read(lambda tx: branch_list(tx, asked, session, page))
-    return answer(desk, asked, text, items)
+        return Reply("/branches takes the number of a page, like `/branches 2`.")
+    return branch_list(tx, session, page)
 
 
-def branch_list(
-    tx: Transaction, asked: CommandCall, session: int, page: int
-) -> tuple[str, tuple[MenuItem, ...]]:
+def branch_list(tx: Transaction, session: int, page: int) -> Reply:
     """The branches of a session, those of the newest branch point first; pages count from 1."""
     strands = [*inherited_strands(tx, session), *said_strands(tx, session)]
     found = forks(strands)
     branches = [_Branch(fork, place) for fork in found for place in range(fork.branches)]
     if not branches:
-        return "This conversation has no branches. /branch makes one.", ()
+        return Reply("This conversation has no branches. /branch makes one.")
     pages = -(-len(branches) // PER_PAGE)
     page = max(1, min(page, pages))
     shown = branches[(page - 1) * PER_PAGE : page * PER_PAGE]
@@ -77,8 +71,8 @@ def branch_list(
         for row, entry, here in rows:
             lines.append(row)
             label = f"{here}#{entry.number} {mark(entry)} {first_words(entry, _BUTTON_WORDS)}"
-            items.append(button(asked, label, f"tip #{entry.number}"))
-    return "\n".join(lines), (*items, *turning(asked, "branches", page, pages))
+            items.append(button(label, f"tip #{entry.number}", within=session))
+    return Reply("\n".join(lines), [*items, *turning(session, "branches", page, pages)])
 
 
 _Row = tuple[str, Entry, str]
@@ -125,6 +119,7 @@ def _row(tx: Transaction, known: _Session, child: Entry) -> _Row:
 
 BRANCH_POINTS = (
     Command(
-        CommandSpec("branches", "where the conversation branched, with buttons", "page"), _branches
+        CommandSpec("branches", "where the conversation branched, with buttons", "page"),
+        in_session(_branches),
     ),
 )

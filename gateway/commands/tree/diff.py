@@ -7,8 +7,7 @@ from adapters.base import CommandSpec
 from agent.compaction.files import FileList
 from agent.text.markdown import bounded, escape, literal
 from gateway.commands.buttons import button
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.outbound.buttons import MenuItem
+from gateway.commands.context import Action, Command, CommandCall, Outcome, Reply, in_session
 from gateway.views.entries import find_entry, mark, one_line, spot, words
 from storage.records.entries import Entry
 from storage.store import Transaction
@@ -39,41 +38,50 @@ class _Side:
         return [entry for entry in self.entries if sort_of(entry.kind, entry.body) in TALK]
 
 
-async def _diff(desk: CommandContext, asked: CommandCall) -> Work:
-    session = asked.session
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
-    text, items = await desk.store.read(lambda tx: compared(tx, asked, session))
-    return answer(desk, asked, text, items)
+def _diff(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    return compared(tx, session, call.argument, 1)
 
 
-def compared(tx: Transaction, asked: CommandCall, session: int) -> tuple[str, list[MenuItem]]:
-    """The answer to /diff in a session."""
-    if not asked.argument:
-        return USAGE, []
-    pair = _pair(tx, session, asked.argument)
+@dataclass(frozen=True, slots=True)
+class DiffPage(Action):
+    """Another page of a comparison."""
+
+    places: str
+    """As they are typed."""
+    page: int
+    name = "diff_page"
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        assert call.session is not None, "it was made within a session"
+        return compared(tx, call.session, self.places, self.page)
+
+
+def compared(tx: Transaction, session: int, places: str, page: int) -> Reply:
+    """The answer to /diff in a session; pages count from 1."""
+    if not places:
+        return Reply(USAGE)
+    pair = _pair(tx, session, places)
     if pair is None:
-        name = escape(bounded(asked.argument, 80))
-        return f"I do not find two places in {name}. {USAGE}", []
+        return Reply(f"I do not find two places in {escape(bounded(places, 80))}. {USAGE}")
     one, other = pair
     if one.id == other.id:
-        return f"Both are #{one.number}: there is nothing to compare.", []
+        return Reply(f"Both are #{one.number}: there is nothing to compare.")
     shared = common(tx.tree.route(one.id), tx.tree.route(other.id))
     sides = [_side(tx, end, shared) for end in pair]
     pages = max(1, *(-(-len(side.talk) // PER_PAGE) for side in sides))
-    page = max(1, min(int(asked.subject.get("page", 1)), pages))
+    page = max(1, min(page, pages))
     lines = [_head(tx, sides, shared)]
     if pages > 1:
         lines.append(f"Page {page} of {pages}")
     for side in sides:
         lines += _side_lines(side, page)
-    command = f"diff #{one.number} #{other.number}"
+    meant = f"#{one.number} #{other.number}"
     items = [
-        button(asked, arrow, command, beside=True, page=to)
+        button(arrow, DiffPage(meant, to), within=session, beside=True)
         for arrow, to in (("◀", page - 1), ("▶", page + 1))
         if 1 <= to <= pages
     ]
-    return "\n".join(lines), items
+    return Reply("\n".join(lines), items)
 
 
 def _pair(tx: Transaction, session: int, text: str) -> tuple[Entry, Entry] | None:
@@ -140,6 +148,6 @@ def _paths(paths: Sequence[str]) -> str:
 COMPARISON = (
     Command(
         CommandSpec("diff", "compare two places: what was said and done on each side", "places"),
-        _diff,
+        in_session(_diff),
     ),
 )

@@ -17,26 +17,23 @@ from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
 from agent.tools.base import Effects, toolbox
-from gateway.commands.context import NOT_YOURS, Command, CommandCall, CommandContext, Work, answer
-from gateway.commands.tree.retry import again, answerable, begin, refusal
-from gateway.commands.tree.siblings import ONLY_BY_BUTTON, end_below, move_to, stilled
+from gateway.commands.buttons import button
+from gateway.commands.context import NOTHING_YET, Action, Command, CommandCall, Move, Outcome, Reply
+from gateway.commands.jobs import JobContext
+from gateway.commands.tree.retry import again, answerable
+from gateway.commands.tree.siblings import end_below
 from gateway.outbound.buttons import MenuItem, send_menu
-from gateway.turns.answer import AgentAnswer
-from gateway.turns.requests import FanRequest, request, requested
+from gateway.turns.requests import FanRequest, requested
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
 from storage.errors import EpochLost
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import (
-    InboxKind,
-    OutboxDraft,
-)
+from storage.records.inbox_outbox import InboxKind, OutboxDraft
 from storage.records.record_entries import Failed, FanArm, held_in, record_draft
 from storage.store import Transaction
 
 FAN = InboxKind.FAN
 """The command, and the kind of the inbox row that it becomes."""
-PICK = "pick"
 COUNTS = ("2", "3", "4", "5")
 HOW = (
     "Say how many answers, from 2 to 5, and, if you like, by which models, no more than answers: "
@@ -46,42 +43,35 @@ ERROR_SHOWN = 300
 NAME_SHOWN = 40
 
 
-async def _fan(desk: CommandContext, given: CommandCall) -> Work:
-    count, *models = given.argument.split() or [""]
+def _fan(tx: Transaction, call: CommandCall) -> Outcome:
+    count, *models = call.argument.split() or [""]
     if count not in COUNTS or len(models) > int(count):
-        return answer(desk, given, HOW)
-    if (why := refusal(desk, given, models)) is not None:
-        return answer(desk, given, why)
-    asked = await stilled(desk, given)
-    if asked is None:
-        return answer(desk, given, NOT_YOURS)
+        return Reply(HOW)
+    if call.session is None:
+        return Reply(NOTHING_YET)
+    said = answerable(tx, call, call.session, models)
+    if isinstance(said, Reply):
+        return said
     names = [models[arm % len(models)] if models else "" for arm in range(int(count))]
-
-    def work(tx: Transaction) -> None:
-        said = answerable(tx, desk, asked)
-        if said is None:
-            return
-        begin(tx, asked, FAN, said.id, request(FanRequest, again(asked), models=tuple(names)))
-        desk.say(tx, asked, f"Asking for {count} answers side by side…")
-
-    return work
+    here = tx.tree.session(call.session).leaf  # it moves when they have answered
+    reply = Reply(f"Asking for {count} answers side by side…")
+    job = again(call, FAN, said, FanRequest, models=tuple(names))
+    return Move(call.session, here, FAN, reply, job)
 
 
-async def _pick(desk: CommandContext, given: CommandCall) -> Work:
+@dataclass(frozen=True, slots=True)
+class Pick(Action):
     """Go on with one of the answers."""
-    if "entry" not in given.subject:
-        return answer(desk, given, ONLY_BY_BUTTON)
-    asked = await stilled(desk, given)
-    if asked is None:
-        return answer(desk, given, NOT_YOURS)
 
-    def work(tx: Transaction) -> None:
-        session, entry = asked.session, tx.tree.entry(asked.subject["entry"])
-        assert session is not None
-        move_to(tx, asked, end_below(tx, session, entry), why=PICK)
-        desk.say(tx, asked, f"Going on with {asked.subject['heading']}.")
+    session: int
+    entry: int
+    heading: str
+    name = "pick"
+    moves = True
 
-    return work
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        tip = end_below(tx, self.session, tx.tree.entry(self.entry))
+        return Move(self.session, tip, self.name, Reply(f"Going on with {self.heading}."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +95,23 @@ class _Outcome:
 class Fan:
     """The job in the session's lane."""
 
-    answer: AgentAnswer
+    context: JobContext
 
     async def run(self, turn: Turn) -> None:
         """Run all arms, then tell; the leaf goes to the first that answered."""
-        row = turn.rows[-1]
-        ends = await self.answer.store.run(partial(_ends, turn=turn))
-        paths = await self.answer.store.read(lambda tx: [tx.tree.context_path(end) for end in ends])
-        models = requested(FanRequest, row).models
+        ends = await self.context.store.run(partial(_ends, turn=turn))
+        paths = await self.context.store.read(
+            lambda tx: [tx.tree.context_path(end) for end in ends]
+        )
+        models = requested(FanRequest, turn.rows[-1]).models
         arms = [self._arm(turn, number, models, path) for number, path in enumerate(paths, start=1)]
         outcomes = await together(self._answer(turn, arm) for arm in arms)
-        await self.answer.store.run(partial(self._end, turn=turn, outcomes=outcomes))
+        await self.context.store.run(partial(self._end, turn=turn, outcomes=outcomes))
 
     def _arm(self, turn: Turn, number: int, models: Sequence[str], path: tuple[Entry, ...]) -> _Arm:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
-        agent = self.answer.agent(journal, models[number - 1])
+        agent = self.context.agent(journal, models[number - 1])
         # The arms work side by side, and all but one are left.
         tools = agent.tools.values()
         allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))
@@ -151,14 +142,14 @@ class Fan:
         return _Outcome(arm, None, error)
 
     def _loop(self, turn: Turn, arm: _Arm) -> Loop:
-        spec = arm.agent.spec
+        context, spec = self.context, arm.agent.spec
         purpose = Purpose(turn.address, turn.person)
         return Loop(
-            self.answer.model,
+            context.model,
             arm.agent,
             arm.journal,
             Account("parent", turn.journal.session, purpose),
-            before_model=partial(self.answer.compacting.where_due, arm.journal, spec, purpose),
+            before_model=partial(context.compacting.where_due, arm.journal, spec, purpose),
         )
 
     def _end(self, tx: Transaction, turn: Turn, outcomes: list[_Outcome]) -> None:
@@ -172,10 +163,10 @@ class Fan:
         if answered:
             tip = answered[0].arm.journal.path[-1].id
             tx.tree.move_leaf(session.id, tip, after=session.leaf, by=turn.person, why=FAN)
-        parcels = self.answer.composer.post(turn.address, _closing(answered))
         items = [_pick_item(session.id, one) for one in answered]
         items[:1] = [replace(first, beside=False) for first in items[:1]]
         shown = items if len(items) > 1 else []
+        parcels = self.context.composer.post(turn.address, _closing(answered))
         send_menu(tx, parcels, shown, private=turn.private)
         tx.inbox.finish(turn.row_ids)
 
@@ -183,9 +174,9 @@ class Fan:
         entry, heading = outcome.answer, f"**{outcome.arm.heading}**"
         if entry is None:
             error = escape(bounded(outcome.error, ERROR_SHOWN))
-            return self.answer.composer.post(turn.address, f"{heading}\n\n⚠️ No answer: {error}")
+            return self.context.composer.post(turn.address, f"{heading}\n\n⚠️ No answer: {error}")
         text = f"{heading}\n\n{words(entry)}"
-        return self.answer.composer.post(turn.address, text, entry=entry.id)
+        return self.context.composer.post(turn.address, text, entry=entry.id)
 
 
 def _ends(tx: Transaction, turn: Turn) -> list[int]:
@@ -218,9 +209,8 @@ def _closing(answered: list[_Outcome]) -> str:
 def _pick_item(session: int, outcome: _Outcome) -> MenuItem:
     entry, arm = outcome.answer, outcome.arm
     assert entry is not None
-    subject = {"session": session, "entry": entry.id, "heading": arm.heading}
-    label = f"Go on with {arm.number}"
-    return MenuItem(label, f"{PICK} #{entry.number}", beside=True, subject=subject)
+    pick = Pick(session, entry.id, arm.heading)
+    return button(f"Go on with {arm.number}", pick, beside=True)
 
 
 FANNING = (
@@ -230,11 +220,5 @@ FANNING = (
         ),
         _fan,
         moves=True,
-    ),
-    Command(
-        CommandSpec(PICK, "go on with one of several answers", "number"),
-        _pick,
-        moves=True,
-        hidden=True,
     ),
 )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
 from gateway.commands.buttons import button, turning
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
-from gateway.outbound.buttons import MenuItem
+from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, in_session
 from gateway.views.entries import (
     find_label,
     label_name,
@@ -18,7 +17,7 @@ from gateway.views.entries import (
     spot,
     unquoted,
 )
-from storage.records.entries import Draft, Entry, Kind
+from storage.records.entries import Draft, Entry, Kind, Label
 from storage.store import Transaction
 from storage.tree.paths import TALK
 
@@ -42,36 +41,28 @@ class _Naming:
     """None: the last message."""
 
 
-async def _label(desk: CommandContext, asked: CommandCall) -> Work:
-    session = asked.session
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
+def _label(tx: Transaction, call: CommandCall, session: int) -> Outcome:
+    if not call.argument:
+        return label_list(tx, session, 1)
 
-    def work(tx: Transaction) -> None:
-        if not asked.argument:
-            return desk.say(tx, asked, *label_list(tx, asked, session, 1))
-        if asked.argument.startswith("-"):
-            return desk.say(tx, asked, _remove(tx, asked, session, asked.argument[1:]))
-        desk.say(tx, asked, _give(tx, asked, session))
+    def work(tx: Transaction) -> Reply:
+        if call.argument.startswith("-"):
+            return Reply(_remove(tx, call, session, call.argument[1:]))
+        return Reply(_give(tx, call, session))
 
-    return work
+    return Act(work)
 
 
-async def _labels(desk: CommandContext, asked: CommandCall) -> Work:
+def _labels(tx: Transaction, call: CommandCall, session: int) -> Outcome:
     """A page of the list."""
-    session, page = asked.session, number_of(asked.argument) or 1
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
-    return lambda tx: desk.say(tx, asked, *label_list(tx, asked, session, page))
+    return label_list(tx, session, number_of(call.argument) or 1)
 
 
-def label_list(
-    tx: Transaction, asked: CommandCall, session: int, page: int
-) -> tuple[str, tuple[MenuItem, ...]]:
+def label_list(tx: Transaction, session: int, page: int) -> Reply:
     """Labels, newest first, with a button to go to each; pages count from 1."""
     labels = tx.tree.labels(session)[::-1]
     if not labels:
-        return "There are no labels here. `/label NAME` names the last message.", ()
+        return Reply("There are no labels here. `/label NAME` names the last message.")
     pages = -(-len(labels) // PER_PAGE)
     page = max(1, min(page, pages))
     shown = [
@@ -81,26 +72,30 @@ def label_list(
     head = "Labels" if pages == 1 else f"Labels · page {page} of {pages}"
     lines = [f"🏷 {_shown(label.name)} → {spot(entry, 50)}" for label, entry in shown]
     items = [
-        button(asked, f"{one_line(label.name, SHOWN)} · #{entry.number}", f"goto #{entry.number}")
+        button(_label_of(label, entry), f"goto #{entry.number}", within=session)
         for label, entry in shown
     ]
-    return "\n".join([head, *lines]), (*items, *turning(asked, "labels", page, pages))
+    return Reply("\n".join([head, *lines]), [*items, *turning(session, "labels", page, pages)])
 
 
-def _remove(tx: Transaction, asked: CommandCall, session: int, name: str) -> str:
+def _label_of(label: Label, entry: Entry) -> str:
+    return f"{one_line(label.name, SHOWN)} · #{entry.number}"
+
+
+def _remove(tx: Transaction, call: CommandCall, session: int, name: str) -> str:
     labels = tx.tree.labels(session)
     label = find_label(labels, name) or find_label(labels, unquoted(name.strip()))
     if label is None:
         return f"Nothing here is called {_shown(name)}. /label lists the names."
     number = tx.tree.entry(label.target).number
-    _append(tx, session, Draft(Kind.LABEL, {"label": "", "target": label.target}, asked.who))
+    _append(tx, session, Draft(Kind.LABEL, {"label": "", "target": label.target}, call.who))
     return f"Removed: #{number} is not called {_shown(label.name)} any more."
 
 
-def _give(tx: Transaction, asked: CommandCall, session: int) -> str:
-    if _CONTROL.search(asked.argument):
+def _give(tx: Transaction, call: CommandCall, session: int) -> str:
+    if _CONTROL.search(call.argument):
         return "A label is one line, without control characters."
-    naming = _read(tx, session, asked.argument)
+    naming = _read(tx, session, call.argument)
     if (fault := _fault(naming.name)) is not None:
         return fault
     leaf = tx.tree.session(session).leaf
@@ -113,7 +108,7 @@ def _give(tx: Transaction, asked: CommandCall, session: int) -> str:
     if before is not None and before.target == entry.id:
         return f"#{entry.number} is called {_shown(naming.name)} already."
     body = {"label": naming.name, "target": entry.id}
-    _append(tx, session, Draft(Kind.LABEL, body, asked.who))
+    _append(tx, session, Draft(Kind.LABEL, body, call.who))
     lines = [f"🏷 {_shown(naming.name)} is now {spot(entry)}"]
     if before is not None:
         lines.append(f"It was #{tx.tree.entry(before.target).number} before.")
@@ -160,7 +155,9 @@ def _shown(name: str) -> str:
 LABELS: Sequence[Command] = (
     Command(
         CommandSpec("label", "name a message, or list the names; /label -NAME removes one", "name"),
-        _label,
+        in_session(_label),
     ),
-    Command(CommandSpec("labels", "a page of the labels", "page"), _labels, hidden=True),
+    Command(
+        CommandSpec("labels", "a page of the labels", "page"), in_session(_labels), listed=False
+    ),
 )

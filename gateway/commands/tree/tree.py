@@ -2,13 +2,21 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adapters.base import CommandSpec
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
 from gateway.commands.buttons import button, turning
-from gateway.commands.context import NOTHING_YET, Command, CommandCall, CommandContext, Work, answer
+from gateway.commands.context import (
+    NOTHING_YET,
+    Command,
+    CommandCall,
+    Outcome,
+    Reply,
+    Slow,
+    in_session,
+)
 from gateway.outbound.buttons import MenuItem
 from gateway.views.entries import first_words, number_of, where
 from gateway.views.outline import Run, outline, page_of_leaf, pages
@@ -53,29 +61,22 @@ class _Outlined:
         return bool(self.runs) and self.runs[0].begins
 
 
-async def _tree(desk: CommandContext, asked: CommandCall) -> Work:
-    session = asked.session
-    if session is None:
-        return answer(desk, asked, NOTHING_YET)
+def _tree(tx: Transaction, call: CommandCall, session: int) -> Outcome:
     try:
-        shown, page = parse(asked.argument)
+        shown, page = parse(call.argument)
     except ValueError as error:
-        return answer(desk, asked, str(error))
-    pictured = asked.pressed is None
-    drawn = await desk.store.read(
-        lambda tx: drawn_tree(tx, asked, session, shown, page, pictured=pictured)
-    )
-    if drawn.picture is None:
-        return answer(desk, asked, drawn.text, drawn.items)
-    file = StoredFile("tree.png", await asyncio.to_thread(draw, drawn.picture), picture=True)
-    # The picture answers the command; the text follows, for its buttons must stay below.
-    after = replace(asked, message=replace(asked.message, handle=""))
+        return Reply(str(error))
+    drawn = drawn_tree(tx, session, shown, page, pictured=call.pressed is None)
+    picture, text = drawn.picture, Reply(drawn.text, drawn.items)
+    if picture is None:
+        return text
 
-    def work(tx: Transaction) -> None:
-        desk.say(tx, asked, "The branches of this conversation", file=file)
-        desk.say(tx, after, drawn.text, drawn.items)
+    async def with_picture() -> Reply:
+        file = StoredFile("tree.png", await asyncio.to_thread(draw, picture), picture=True)
+        # The text follows, for its buttons must stay below.
+        return Reply("The branches of this conversation", file=file, then=text)
 
-    return work
+    return Slow(with_picture)
 
 
 def parse(argument: str) -> tuple[Filter, int | None]:
@@ -93,13 +94,7 @@ def parse(argument: str) -> tuple[Filter, int | None]:
 
 
 def drawn_tree(
-    tx: Transaction,
-    asked: CommandCall,
-    session: int,
-    shown: Filter,
-    page: int | None,
-    *,
-    pictured: bool,
+    tx: Transaction, session: int, shown: Filter, page: int | None, *, pictured: bool
 ) -> Drawn:
     """A page of the tree: the one with the leaf where none is named; pages count from 1."""
     tree = _outlined(tx, session, shown)
@@ -119,16 +114,16 @@ def drawn_tree(
     block = "\n".join(["```", *lines, "```"])
     text = f"{' · '.join(head)}\n{block}\n{where(tx, leaf)}"
     items = (
-        *turning(asked, f"tree {shown.value}", at + 1, len(found)),
-        *_filters(asked, shown),
+        *turning(session, f"tree {shown.value}", at + 1, len(found)),
+        *_filters(session, shown),
     )
     picture = _picture(view, tree) if pictured and tree.branches > 1 else None
     return Drawn(text, items, picture)
 
 
 def _outlined(tx: Transaction, session: int, shown: Filter) -> _Outlined:
-    held = tx.tree.session(session)
-    route = tx.tree.route(held.leaf)
+    found = tx.tree.session(session)
+    route = tx.tree.route(found.leaf)
     if shown is Filter.ALL:
         strands = tx.tree.strands(session)
     else:
@@ -136,7 +131,7 @@ def _outlined(tx: Transaction, session: int, shown: Filter) -> _Outlined:
         route = _as_far_as_drawn(tx, session, route, strands)
     runs = outline(strands, route)
     ends = {strand.tip for strand in strands} - {strand.parent for strand in strands}
-    return _Outlined(runs, max(len(ends), 1), fork_point(held), route)
+    return _Outlined(runs, max(len(ends), 1), fork_point(found), route)
 
 
 def _as_far_as_drawn(
@@ -171,10 +166,10 @@ def _inherited(tx: Transaction, last: int) -> str:
     return f"{entry.depth + 1:,} from another conversation, to #{entry.number}"
 
 
-def _filters(asked: CommandCall, shown: Filter) -> list[MenuItem]:
+def _filters(session: int, shown: Filter) -> list[MenuItem]:
     others = [one for one in Filter if one is not shown]
     return [
-        button(asked, one.value, f"tree {one.value}", beside=place > 0)
+        button(one.value, f"tree {one.value}", within=session, beside=place > 0)
         for place, one in enumerate(others)
     ]
 
@@ -229,6 +224,6 @@ def _branch(view: View, run: Run) -> Branch:
 TREE = (
     Command(
         CommandSpec("tree", "the tree: default, user, labeled, no-tools or all; a page", "filter"),
-        _tree,
+        in_session(_tree),
     ),
 )

@@ -7,13 +7,23 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.json_text import dumps, loads
-from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunCommand
+from storage.records.buttons import (
+    Action,
+    ActOnChild,
+    ButtonRow,
+    Decide,
+    RunAction,
+    RunCommand,
+    from_subject,
+)
+from storage.records.entries import Json
 from storage.sql.rows import Columns, Shape
 from storage.sql.schema import buttons
 
 _ACTIONS: Mapping[str, type[Action]] = {
     "decide": Decide,
     "command": RunCommand,
+    "action": RunAction,
     "child": ActOnChild,
 }
 _NAMES = {action: name for name, action in _ACTIONS.items()}
@@ -26,7 +36,7 @@ class _ActionPart:
 
     def read(self, columns: Columns) -> Iterator[Action]:
         for name, body in zip(next(columns), next(columns), strict=True):
-            yield _ACTIONS[name](**loads(body))
+            yield _action(name, loads(body))
 
     def write(self, value: Action, values: dict[str, Any]) -> None:
         values |= {"action": _NAMES[type(value)], "body": dumps(asdict(value))}
@@ -63,3 +73,9 @@ class SqlButtons:
 
     def temporary(self) -> list[ButtonRow]:
         return _BUTTONS.all(self._connection.execute(_TEMPORARY))
+
+
+def _action(name: str, body: Json) -> Action:
+    if "subject" in body:
+        return from_subject(**body)
+    return _ACTIONS[name](**body)

@@ -1,0 +1,96 @@
+"""What goes on, and what there is: /stop, /questions, /agents, /usage. They act at once."""
+
+from functools import partial
+
+from adapters.base import CommandSpec
+from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, Slow
+from gateway.commands.performer import say
+from gateway.status.child_control import post_panel
+from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family, transcript
+from gateway.views.usage import conversation_usage, whole_usage
+from storage.records.questions import Question
+from storage.store import Transaction
+
+QUESTIONS_SHOWN = 10
+
+
+def _stop(tx: Transaction, call: CommandCall) -> Outcome:
+    async def stop() -> Reply:
+        stopped = call.session is not None and await call.context.turns.stop(call.session)
+        return Reply("Stopped." if stopped else "Nothing was running.")
+
+    return Slow(stop)
+
+
+def _questions(tx: Transaction, call: CommandCall) -> Outcome:
+    """How many are open, and those that have waited longest, with their buttons."""
+    return Act(partial(_post_questions, call=call))
+
+
+def _post_questions(tx: Transaction, call: CommandCall) -> None:
+    questions = call.context.questions
+    visible = questions.visible(tx, call.who, call.address, call.message.private)
+    say(tx, call, Reply(_how_many(visible)))
+    for question in visible[:QUESTIONS_SHOWN]:
+        questions.post(tx, question, call.address)
+
+
+def _how_many(visible: list[Question]) -> str:
+    count = len(visible)
+    if count == 0:
+        return "No question is open."
+    text = "1 question is open:" if count == 1 else f"{count} questions are open:"
+    return text if count <= QUESTIONS_SHOWN else f"{text} the oldest {QUESTIONS_SHOWN} follow."
+
+
+def _agents(tx: Transaction, call: CommandCall) -> Outcome:
+    """The delegations of this conversation as a tree, with buttons for those that run; with a
+    number, what that one's children said, turn by turn."""
+    session = call.session
+    if session is None:
+        return Reply(NOTHING_DELEGATED)
+    if call.argument:
+        return Reply(*transcript(tx, session, call.argument))
+
+    async def follow() -> Act:
+        call.context.panel.follow(session, call.address)
+        return Act(partial(_post_panel, call=call, session=session))
+
+    return Slow(follow)
+
+
+def _post_panel(tx: Transaction, call: CommandCall, session: int) -> Reply | None:
+    context, forest = call.context, family(tx, session)
+    posted = post_panel(
+        tx,
+        context.composer,
+        forest,
+        context.active,
+        session=session,
+        address=call.address,
+        handle=call.message.handle,
+        by=call.who,
+    )
+    return None if posted else Reply(agents_text(forest, context.active, tx.now))
+
+
+def _usage(tx: Transaction, call: CommandCall) -> Outcome:
+    """What this conversation cost; for an owner in private, what all did."""
+    text = conversation_usage(tx, call.address)
+    if call.message.private and call.context.questions.access.is_owner(call.who):
+        text = f"{text}\n\n{whole_usage(tx)}"
+    return Reply(text)
+
+
+ACTIVITY = (
+    Command(CommandSpec("stop", "stop what is running and withdraw open questions"), _stop),
+    Command(CommandSpec("questions", "what waits for a decision, with buttons"), _questions),
+    Command(
+        CommandSpec(
+            "agents", "running and recent delegations; with a number, its transcript", "number"
+        ),
+        _agents,
+    ),
+    Command(CommandSpec("tasks", "the same as /agents", "number"), _agents),
+    Command(CommandSpec("usage", "what the models cost, today and in the last 30 days"), _usage),
+)
