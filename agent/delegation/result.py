@@ -18,6 +18,8 @@ def finished_result(
 ) -> Json:
     """`spent` is by tier; the judge's part is shown apart."""
     more: Json = {"envelope": finish.envelope} if finish.envelope is not None else {}
+    if sent_back := state.corrected + state.retries:
+        more["sent_back"] = sent_back
     return _result(
         state.task.goal,
         status=finish.status,
