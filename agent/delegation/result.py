@@ -1,7 +1,7 @@
 """The result of delegate_task, as the parent model reads it. Always JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.delegation.core.events import Finish
@@ -11,6 +11,8 @@ from storage.records.entries import Json, Usage
 from storage.records.questions import Question
 
 SUMMARY_LIMIT = 8_000
+FILES_NAMED = 10
+"""In a warning."""
 
 
 def finished_result(
@@ -53,6 +55,35 @@ def launched_result(delegation: Delegation) -> Json:
         status="running",
         summary="This runs in the background. The result arrives later by itself.",
     )
+
+
+def with_shared_files(results: Sequence[Json]) -> list[Json]:
+    """The results of a call's tasks, in their order: where several wrote the same file, each is
+    told which others did."""
+    writers: dict[str, list[int]] = {}
+    for at, result in enumerate(results):
+        for path, how in (result.get("files") or {}).items():
+            if how == "wrote":
+                writers.setdefault(path, []).append(at)
+    return [_warned(result, at, writers) for at, result in enumerate(results)]
+
+
+def _warned(result: Json, at: int, writers: Mapping[str, Sequence[int]]) -> Json:
+    shared: dict[str, list[str]] = {}
+    for path, who in writers.items():
+        if at in who and len(who) > 1:
+            others = ", ".join(f"task {other + 1}" for other in who if other != at)
+            shared.setdefault(others, []).append(path)
+    warnings = [
+        f"{others} of this call wrote the same: {_named(paths)}; only what was written last is kept"
+        for others, paths in shared.items()
+    ]
+    return result | {"warnings": [*(result.get("warnings") or ()), *warnings]} if shared else result
+
+
+def _named(paths: Sequence[str]) -> str:
+    left = len(paths) - FILES_NAMED
+    return ", ".join(paths[:FILES_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def to_text(*results: Json) -> str:
