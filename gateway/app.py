@@ -141,7 +141,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
-    work = JobContext(store, models, model, answer.agent, compacting, composer)
+    work = JobContext(store, models, model, answer.agent, compacting, composer, config.tools)
     runner = TurnRunner(
         store,
         failures,
