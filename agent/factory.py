@@ -4,20 +4,22 @@ handed."""
 import asyncio
 from dataclasses import dataclass
 
+from agent.delegation.caller import Caller, Limits
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
 from agent.delegation.handoff.model import Hydrated, Read, cache, hydrate, parse_handoff, reader
 from agent.delegation.handoff.prune import budget, prune
-from agent.delegation.planner import Caller, HandOverRequest, Limits, Planner
-from agent.delegation.prompts import PARENT
+from agent.delegation.offer import offer
+from agent.delegation.planner import HandOverRequest, Planner
+from agent.delegation.prompts import PARENT, Means
 from agent.delegation.runner import Subagents
 from agent.delegation.supervision import Activity
 from agent.delegation.tool import DelegateTool
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
-from agent.tools.base import Call, Tool, Tools, Toolset, toolbox
-from agent.tools.files import file_tools
+from agent.tools.base import Call, Tool, Toolset, toolbox
+from agent.tools.files import file_tools, page_for
 from agent.tools.think import ThinkTool
 from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
@@ -41,12 +43,13 @@ class AgentFactory:
         """The agent that people talk to, for one turn of a session: with its own model, or with one
         by its name, where that is known."""
         toolsets = frozenset(self.tools.toolsets)
-        caller = Caller(RANKS["parent"], 0, toolsets)
+        spec = (self.models.find(model) if model else None) or self.models.tier("parent")
+        caller = Caller(RANKS["parent"], 0, toolsets, prices=self.models.prices(spec))
         tools = (ThinkTool(), *file_tools(self._workspace), *self.more_tools)
         given = [tool for tool in tools if tool.traits.given_with(toolsets)]
         return Agent(
             tier="parent",
-            spec=(self.models.find(model) if model else None) or self.models.tier("parent"),
+            spec=spec,
             system=PARENT,
             tools=toolbox(*given, self._delegate(subagents, caller)),
             max_iterations=self.max_iterations,
@@ -55,8 +58,8 @@ class AgentFactory:
 
     def child_tools(
         self, subagents: Subagents, delegation: Delegation, task: Task, activity: Activity
-    ) -> Tools:
-        """What a worker may use: its toolsets, and, as an orchestrator, children of its own."""
+    ) -> Means:
+        """What a worker works with: its toolsets, and, as an orchestrator, children of its own."""
         known = (ThinkTool(), *self._child_files(task, activity), *self.more_tools)
         tools: list[Tool] = [
             tool
@@ -66,7 +69,8 @@ class AgentFactory:
         if task.role == "orchestrator":
             spec = self.models.find(task.worker) or self.models.tier("worker")
             toolsets = frozenset(task.toolsets)
-            caller = Caller(self.models.rank(spec), task.depth, toolsets, home=task.home)
+            rank, prices = self.models.rank(spec), self.models.prices(spec)
+            caller = Caller(rank, task.depth, toolsets, home=task.home, prices=prices)
             tools.append(
                 self._delegate(
                     subagents,
@@ -76,7 +80,9 @@ class AgentFactory:
                     above=activity,
                 )
             )
-        return toolbox(*tools)
+        root = self._workspace(task.home).root.absolute()
+        workspace = str(root) if Toolset.FILE in task.toolsets else ""
+        return Means(toolbox(*tools), workspace, task.max_iterations)
 
     def _delegate(
         self,
@@ -97,9 +103,11 @@ class AgentFactory:
             orchestrator_enabled=section.orchestrator_enabled,
             escalation_model=section.escalation_model,
             require_default=section.require_default,
+            allow_dearer=section.allow_dearer,
         )
         planner = Planner(self.models, limits, caller, self._hand_over)
-        return DelegateTool(subagents, planner, root=root, top=top, above=above)
+        offered = offer(self.models, limits, caller)
+        return DelegateTool(subagents, planner, offered, root=root, top=top, above=above)
 
     def _child_files(self, task: Task, activity: Activity) -> tuple[Tool, ...]:
         """A child works in its parent's folder; what it was handed it need not read again."""
@@ -111,7 +119,13 @@ class AgentFactory:
         def seen(_: Call, what: str, path: str) -> None:
             activity.touched(what, path)
 
-        return file_tools(lambda _: self._workspace(task.home), seen=seen, cached=cached)
+        spec = self.models.find(task.worker) or self.models.tier("worker")
+        return file_tools(
+            lambda _: self._workspace(task.home),
+            seen=seen,
+            cached=cached,
+            page_bytes=page_for(spec.context_window),
+        )
 
     async def _hand_over(self, request: HandOverRequest) -> Hydrated | None:
         """What the parent hands over, or, where it says nothing, its last reads and commands."""

@@ -111,6 +111,7 @@ class DelegationConfig(Section):
     stall_seconds: float = Field(default=900.0, ge=0)
     handoff_budget: float = Field(default=0.25, gt=0, le=1)
     escalation_model: str | None = None
+    allow_dearer: bool = False
     require_default: bool = False
 
 

@@ -1,5 +1,6 @@
 """The composition root: from a configuration to a running gateway. Only here are parts named."""
 
+import asyncio
 import gc
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from agent.models.budgets import Budgeted, Budgets
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback, KeyRotation
 from agent.models.litellm_model import LitellmModel
+from agent.models.litellm_prices import listed_prices
 from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles
@@ -41,6 +43,7 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.answer import AgentAnswer
+from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
@@ -77,7 +80,7 @@ async def bootstrap(
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
-    models = Models(*model_specs(config))
+    models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
     guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
@@ -129,13 +132,15 @@ def _assemble(
     factory = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
-    subagents = _subagents(config, store, models, model, judge_model, questions, factory)
+    compacting = Compacting(model, config.session)
+    subagents = _subagents(
+        config, store, models, model, judge_model, questions, factory, compacting
+    )
     panel = Live(store, notices, composer, subagents.active)
     control = SessionControl(store, scheduler, questions, policy, running)
     context = CommandContext(
         store, config, models, control, questions, composer, connections, panel
     )
-    compacting = Compacting(model, config.session)
     results = Results(store, subagents)
     parent = partial(factory.parent, subagents)
     answer = AgentAnswer(
@@ -152,7 +157,8 @@ def _assemble(
         jobs(work),
         running,
     )
-    router = Router(context, access, Edits(context).edited, failures, notices)
+    talk = Arrivals(control, runner).talk
+    router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
     platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
@@ -167,6 +173,7 @@ def _subagents(
     judge_model: Model,
     questions: Questions,
     factory: AgentFactory,
+    compacting: Compacting,
 ) -> Subagents:
     return Subagents(
         store,
@@ -175,6 +182,7 @@ def _subagents(
         models,
         questions,
         factory.child_tools,
+        compacting,
         Slots(config.delegation.max_concurrent_children),
         life_of_children(config),
         config.delegation.max_calls_per_reply,
@@ -192,8 +200,11 @@ def life_of_children(config: Config) -> Life:
 
 
 def _needs_litellm(models: Models) -> bool:
-    own = (DEMO, "scripted")
-    return any(spec.model.partition(":")[0] not in own for spec in models.specs())
+    return not all(_is_own(spec) for spec in models.specs())
+
+
+def _is_own(spec: ModelSpec) -> bool:
+    return spec.model.partition(":")[0] in (DEMO, "scripted")
 
 
 def platform_adapters(
@@ -203,6 +214,17 @@ def platform_adapters(
     `reopen`: what somebody who comes back to a terminal is told."""
     platforms = [] if terminal else configured(config)
     return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
+
+
+async def known_models(config: Config) -> Models:
+    """The configured models, with litellm's prices where the configuration has none."""
+    tiers, presets = model_specs(config)
+    unpriced = [
+        spec.model
+        for spec in (*tiers.values(), *presets.values())
+        if spec.input_cost is None and spec.output_cost is None and not _is_own(spec)
+    ]
+    return Models(tiers, presets, await asyncio.to_thread(listed_prices, unpriced))
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

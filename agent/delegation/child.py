@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from functools import partial
+from typing import Any, assert_never
 
+from agent.compaction.cut import DEFAULT_WINDOW
+from agent.compaction.service import Compacting
+from agent.delegation.last_call import LastCallDue, Short, asked, mark, request, shortage
 from agent.delegation.supervision import Activity
 from agent.models.base import Model, Purpose, Reply, ToolCall
 from agent.models.metering import Account
 from agent.runtime.journal import Journal
-from agent.runtime.loop import Agent, Loop, Result
+from agent.runtime.loop import Agent, Loop, OutOfIterations, Result
 from agent.runtime.next_step import tool_message
 from agent.runtime.people import Asker
+from agent.text.templates import cut, cut_head
 from agent.tools.base import Effects
 from storage.records.delegations import Delegation
 from storage.records.entries import (
@@ -27,6 +32,18 @@ from storage.records.entries import (
 )
 from storage.store import Store, Transaction
 
+KEPT_LIMIT = 8_000
+"""Characters of task and instructions that stand below a summary word for word."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastWord:
+    """The child could not go on, and was asked to report what it has."""
+
+    short: Short
+    entry: Entry
+    """Its reply. Calls in it were not run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Child:
@@ -36,6 +53,7 @@ class Child:
     delegation: Delegation
     activity: Activity
     asker: Asker
+    compacting: Compacting
 
     @classmethod
     async def resume(
@@ -48,6 +66,7 @@ class Child:
         run: Run,
         task: str,
         activity: Activity,
+        compacting: Compacting,
         handed: Sequence[Json] = (),
     ) -> "Child":
         """The child that runs this; made where missing, with its task as the first message and
@@ -65,26 +84,46 @@ class Child:
             return session
 
         session = await store.run(work)
-        journal = await Journal.claim(store, session.id)
-        return cls(model, agent, journal, delegation, activity, asker)
+        journal = await Journal.claim(store, session.id, whole=True)
+        return cls(model, agent, journal, delegation, activity, asker, compacting)
 
-    async def run(self) -> Result:
-        """Raises ModelError."""
-        loop = Loop(
+    async def run(self, *, last_call: bool = False) -> Result | LastWord:
+        """Raises ModelError. With `last_call`, one that cannot go on says its last word."""
+        was_asked = asked(self.journal.path)
+        if was_asked is not None:
+            return await self._last_word(*was_asked)
+        loop = self._loop(last_call)
+        try:
+            result = await self.compacting.run(loop, self._kept)
+        except LastCallDue as due:
+            return await self._last_word(due.of)
+        if last_call and isinstance(result, OutOfIterations):
+            return await self._last_word(Short.STEPS)
+        return result
+
+    def _loop(self, last_call: bool) -> Loop:
+        return Loop(
             self.model,
             self.agent,
             self.journal,
             account_of(self.delegation, self.agent.tier),
             asker=self.asker,
             on_reply=self._count,
-            before_model=self._before_model,
+            before_model=partial(self._before_model, last_call),
             on_tool=self.activity.beat,
         )
-        return await loop.run()
 
-    async def tell(self, text: str, *, correction: bool = False) -> None:
-        body = message("user", text, correction=correction)
-        await self.journal.append(Draft(Kind.MESSAGE, body))
+    async def _last_word(self, of: Short, said: Entry | None = None) -> LastWord:
+        if said is None:
+            if asked(self.journal.path) is None:
+                await self.tell(request(of), **mark(of))
+            await self._may_call()
+            said = await self._loop(last_call=False).call_last()
+        return LastWord(of, said)
+
+    async def tell(self, text: str, **more: Any) -> None:
+        """`more`: what the message has besides; `correction` where it sends the child back."""
+        await self.journal.append(Draft(Kind.MESSAGE, message("user", text, **more)))
 
     async def answer(
         self, entry: Entry, call: ToolCall, text: str, *, correction: bool = False
@@ -120,9 +159,31 @@ class Child:
     def _count(self, _: Reply) -> None:
         self.activity.calls += 1
 
-    async def _before_model(self) -> None:
+    async def _before_model(self, last_call: bool) -> None:
+        await self._may_call()
+        account = account_of(self.delegation, self.agent.tier)
+        spec, purpose = self.agent.spec, account.purpose
+        await self.compacting.where_due(
+            self.journal, spec, purpose, account=account, keep=self._kept
+        )
+        short = shortage(self.journal.path, spec, self.activity) if last_call else None
+        if short is not None:
+            raise LastCallDue(short)
+
+    async def _may_call(self) -> None:
         await self.activity.may_go_on()
         self.activity.beat("model")
+
+    def _kept(self) -> str:
+        """What no summary may lose: the task, and what the child was sent back with."""
+        task, *told = [
+            str(entry.body["content"])
+            for entry in self.journal.path
+            if entry.kind is Kind.MESSAGE and entry.body["role"] in ("user", "tool")
+            if entry.body["role"] == "user" or entry.body.get("correction")
+        ]
+        room = min(KEPT_LIMIT, (self.agent.spec.context_window or DEFAULT_WINDOW) // 2)
+        return cut_head("\n\n".join([cut(task, room // 2), *told]), room)
 
 
 def title_of(run: Run) -> str:

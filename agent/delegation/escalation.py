@@ -11,7 +11,7 @@ from agent.delegation.core.events import (
     Interrupted,
     event_draft,
 )
-from agent.delegation.core.machine import State
+from agent.delegation.core.state import State
 from agent.delegation.prompts import human_question
 from agent.runtime.journal import Journal
 from agent.runtime.people import People

@@ -3,8 +3,9 @@ no call stays open for ever."""
 
 from dataclasses import dataclass
 
+from agent.delegation.outcomes import Finished
 from agent.delegation.result import to_text
-from agent.delegation.runner import Finished, Subagents
+from agent.delegation.runner import Subagents
 from agent.delegation.settlement import interrupt, result_arrival, result_of, settle_call
 from agent.models.base import ToolCall
 from agent.runtime.loop import INTERRUPTED, Loop, outcome_draft

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.delegation.core.events import Finish
-from agent.delegation.core.machine import State
+from agent.delegation.core.state import State
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
 from storage.records.questions import Question

@@ -1,44 +1,81 @@
 """The runs of a worker and of an overseer: what each is given, and what is taken as its word."""
 
 from collections.abc import Sequence
+from typing import assert_never
 
-from agent.delegation.child import Child
+from agent.delegation.child import Child, LastWord
 from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
+    CheckRequested,
+    CutShort,
     Event,
     Exhausted,
     Extended,
     GaveUp,
     HumanRequested,
+    ModelFailed,
     Narrated,
     Reported,
     Resolved,
+    Stalled,
+    TimedOut,
 )
-from agent.delegation.core.machine import State
 from agent.delegation.core.overseer import (
+    ASK_WORKER,
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
     RESOLVE,
     Extension,
     HumanRequest,
     Resolution,
+    WorkerCheck,
+    parse_check,
     parse_extension,
     parse_human_request,
     parse_resolution,
 )
-from agent.delegation.core.report import REPORT_TOOL
+from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
+from agent.delegation.core.state import State
+from agent.delegation.last_call import Short
+from agent.delegation.prompts import Means, overseer_system, worker_system
 from agent.delegation.tables.parse import TableError, extend
+from agent.delegation.transcript import findings
 from agent.errors import ToolError
-from agent.models.base import ToolCall
-from agent.runtime.loop import Answered, Asleep, CalledFinal, FinalTool, OutOfIterations
-from agent.runtime.next_step import RunTools, next_step
-from agent.tools.base import parse_arguments
+from agent.models.base import ModelSpec, ToolCall
+from agent.runtime.loop import (
+    Agent,
+    Answered,
+    Asleep,
+    CalledFinal,
+    FinalTool,
+    OutOfIterations,
+)
+from agent.runtime.next_step import RunTools, calls_of, next_step
+from agent.tools.base import Tools, parse_arguments
+from storage.records.entries import Entry
 
 REPORT_OUTCOME = FinalTool(
-    "report_outcome",
+    REPORT_NAME,
     "Report which condition and branch of the branch table match what you saw. Ends the task.",
     REPORT_TOOL,
 )
+
+
+def worker_agent(state: State, spec: ModelSpec, means: Means, max_calls: int) -> Agent:
+    """The same for as long as an attempt lasts."""
+    return Agent(
+        tier="worker",
+        spec=spec,
+        system=worker_system(state.begun_with, means),
+        tools=means.tools,
+        max_iterations=means.steps,
+        final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
+        max_calls=max_calls,
+        waits_for_all=True,
+    )
+
+
+CUT_OFF = "Error: not run, or interrupted: its outcome is unknown."
 
 
 async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
@@ -47,12 +84,11 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
     told first. Raises ModelError."""
     for text in told[worker.corrections() :]:
         await _send_back(worker, text)
-    match await worker.run():
+    match await worker.run(last_call=True):
         case CalledFinal(_, call):
-            try:
-                return Reported(parse_arguments(call.arguments), worker.raw_tail())
-            except ToolError as error:
-                return Reported({}, worker.raw_tail(), str(error))
+            return _report(worker, call)
+        case LastWord(short, entry):
+            return await _last_word(worker, short, entry)
         case Answered(entry):
             return Narrated(str(entry.body["content"]), worker.raw_tail())
         case OutOfIterations(limit):
@@ -61,23 +97,76 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
             return None
 
 
+def _report(worker: Child, call: ToolCall) -> Reported:
+    try:
+        return Reported(parse_arguments(call.arguments), worker.raw_tail())
+    except ToolError as error:
+        return Reported({}, worker.raw_tail(), str(error))
+
+
+async def _last_word(worker: Child, short: Short, entry: Entry) -> Event:
+    """A report counts all the same; else its words do, or, where it has none, what it found."""
+    final = {tool.name for tool in worker.agent.final_tools}
+    report = next((call for call in calls_of(entry) if call.name in final), None)
+    if report is not None:
+        return _report(worker, report)
+    found = str(entry.body["content"] or "").strip() or findings(worker.journal.path)
+    limit = worker.agent.max_iterations
+    match short:
+        case Short.STEPS if not found:
+            return Exhausted(limit, worker.raw_tail())
+        case Short.STEPS:
+            text = f"no result within {limit} model calls"
+        case Short.WINDOW:
+            text = "its context window is full"
+        case Short.TIME:
+            text = "its time was nearly over"
+    if not found:
+        return ModelFailed(f"{text}, and it had nothing to report")
+    return CutShort(short.value, text, found, worker.raw_tail(), ended=short is Short.WINDOW)
+
+
+def cut_short_by(event: ModelFailed | Stalled | TimedOut, found: str) -> CutShort:
+    """The end of a worker that had found something."""
+    match event:
+        case ModelFailed(error):
+            text = f"the model could not be called: {error}"
+            return CutShort("model_error", text, found, ended=True)
+        case Stalled(seconds):
+            text = f"no model call and no tool was started for {seconds:g} s"
+            return CutShort("stalled", text, found)
+        case TimedOut(seconds):
+            return CutShort("timeout", f"stopped after {seconds:g} s", found)
+        case _:
+            assert_never(event)
+
+
 async def _send_back(worker: Child, text: str) -> None:
-    """As the result of the report that ended it, or as a message after a text that did."""
-    step = next_step(worker.journal.path)
+    """As the result of the report that ended it, or as a message after whatever else did."""
+    step, report = next_step(worker.journal.path), None
     if isinstance(step, RunTools):
-        report, *others = step.calls
-        for call in others:
-            await worker.answer(step.entry, call, "Ignored: one report is enough.")
-        await worker.answer(step.entry, report, f"Error: {text}", correction=True)
-    else:
+        report = next((call for call in step.calls if call.name == REPORT_OUTCOME.name), None)
+        for call in step.calls:
+            if call is not report:
+                is_report = call.name == REPORT_OUTCOME.name
+                told = "Ignored: one report is enough." if is_report else CUT_OFF
+                await worker.answer(step.entry, call, told)
+        if report is not None:
+            await worker.answer(step.entry, report, text, correction=True)
+    if report is None:
         await worker.tell(text, correction=True)
 
 
 OVERSEER_TOOLS = (
     FinalTool(
         "extend_table",
-        "Add conditions to the branch table; a fresh worker then runs with the new table.",
+        "Add conditions to the branch table; the worker goes on with them from what it saw.",
         EXTEND_TABLE,
+    ),
+    FinalTool(
+        "ask_worker",
+        "Have the worker check something and report again.",
+        ASK_WORKER,
     ),
     FinalTool(
         "resolve",
@@ -90,6 +179,21 @@ OVERSEER_TOOLS = (
         ESCALATE_TO_HUMAN,
     ),
 )
+
+
+OVERSEER_ITERATIONS = 10
+
+
+def overseer_agent(spec: ModelSpec, tools: Tools, max_calls: int) -> Agent:
+    return Agent(
+        tier="overseer",
+        spec=spec,
+        system=overseer_system(tools, OVERSEER_ITERATIONS),
+        tools=tools,
+        max_iterations=OVERSEER_ITERATIONS,
+        final_tools=OVERSEER_TOOLS,
+        max_calls=max_calls,
+    )
 
 
 async def run_overseer(overseer: Child, state: State) -> Event:
@@ -106,8 +210,8 @@ async def run_overseer(overseer: Child, state: State) -> Event:
                 return GaveUp(str(entry.body["content"]))
             case OutOfIterations(limit):
                 return Exhausted(limit)
-            case Asleep():
-                raise RuntimeError("an overseer has no tool that waits for people")
+            case Asleep() | LastWord():
+                raise RuntimeError("an overseer waits for nobody and is not cut short")
 
 
 def decision(state: State, call: ToolCall) -> Event:
@@ -115,22 +219,29 @@ def decision(state: State, call: ToolCall) -> Event:
     arguments = parse_arguments(call.arguments)
     parse = {
         "extend_table": parse_extension,
+        "ask_worker": parse_check,
         "resolve": parse_resolution,
         "escalate_to_human": parse_human_request,
     }[call.name]
     match parse(arguments):
         case Fault(text):
             raise ToolError(text)
-        case Extension(conditions, reason):
-            assert state.table is not None
-            try:
-                extend(state.table, conditions)
-            except TableError as error:
-                raise ToolError(str(error)) from None
-            return Extended(conditions, reason)
+        case Extension() as extension:
+            return _extended(state, extension)
+        case WorkerCheck(check):
+            return CheckRequested(check)
         case Resolution() as resolution:
             return Resolved(resolution)
         case HumanRequest() as request:
             return HumanRequested(request)
         case _:
             raise AssertionError(call.name)
+
+
+def _extended(state: State, extension: Extension) -> Extended:
+    assert state.table is not None
+    try:
+        extend(state.table, extension.conditions)
+    except TableError as error:
+        raise ToolError(str(error)) from None
+    return Extended(extension.conditions, extension.reason, fresh=extension.fresh)

@@ -12,10 +12,12 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
+from agent.compaction.service import Compacting
 from agent.delegation.child import Child, account_of
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
+    Delta,
     Event,
     Finish,
     Interrupted,
@@ -32,12 +34,21 @@ from agent.delegation.core.events import (
     events_of,
 )
 from agent.delegation.core.judge import judge
-from agent.delegation.core.machine import State, advance, fold, judged_output
+from agent.delegation.core.machine import advance, fold, judged_output
+from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
+from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
-from agent.delegation.prompts import OVERSEER, overseer_brief, worker_system, worker_task
-from agent.delegation.result import launched_result, waiting_result
-from agent.delegation.roles import OVERSEER_TOOLS, REPORT_OUTCOME, run_overseer, run_worker
+from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
+from agent.delegation.prompts import Means, overseer_brief, worker_task
+from agent.delegation.result import launched_result
+from agent.delegation.roles import (
+    cut_short_by,
+    overseer_agent,
+    run_overseer,
+    run_worker,
+    worker_agent,
+)
 from agent.delegation.settlement import (
     asked_question,
     asked_questions,
@@ -53,7 +64,7 @@ from agent.delegation.supervision import (
     started_in_turn,
     write_diagnosis,
 )
-from agent.delegation.transcript import tool_calls_text, worker_paths
+from agent.delegation.transcript import findings, tool_calls_text, worker_paths
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
 from agent.models.metering import MeteredModel
 from agent.models.registry import Models
@@ -61,7 +72,7 @@ from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
-from agent.tools.base import Tools
+from agent.tools.base import looking
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
@@ -70,34 +81,8 @@ from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-OVERSEER_ITERATIONS = 10
-
-ChildTools = Callable[["Subagents", Delegation, Task, Activity], Tools]
-"""What a worker may use; what it delegates itself is run by the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    result: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A person must decide."""
-
-    question: int
-    result: Json
-    """What the parent is told until then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """It runs in the background."""
-
-    result: Json
-
-
-Performed = Finished | Held | Launched
+ChildTools = Callable[["Subagents", Delegation, Task, Activity], Means]
+"""What a worker works with; what it delegates itself is run by the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +117,7 @@ class Subagents:
     models: Models
     people: People
     child_tools: ChildTools
+    compacting: Compacting
     slots: Slots
     life: Life = Life()
     max_calls: int = 16
@@ -219,7 +205,7 @@ class Subagents:
                     question = await self.store.read(partial(_question, number=number))
                     decided = decision(question)
                     if decided is None:
-                        return _held(delegation, question)
+                        return held(delegation, question)
                     event = await self._happened(journal, delegation, decided)
                 case RunWorker() | RunOverseer() | RunJudge():
                     happened = await self._run(delegation, state, activity)
@@ -253,18 +239,30 @@ class Subagents:
                 with failures_noted(activity.failures):
                     return await self._run_agent(delegation, state, activity)
         except ModelError as error:
-            return ModelFailed(str(error))
+            failed = ModelFailed(str(error))
+            return await self._what_stands(delegation, state, failed)
         except Stopped:
             return Interrupted()
         except NoHeartbeat:
             log.error("delegation %s: no heartbeat for %g s", delegation.id, self.life.stall)
-            return Stalled(self.life.stall)
+            return await self._what_stands(delegation, state, Stalled(self.life.stall))
         except OutOfTime:
             log.error("delegation %s: stopped after %g s", delegation.id, self.life.cap)
             if not activity.calls and self.life.diagnoses:
                 spec = self._spec(state.task.worker)
                 await write_diagnosis(self.life.diagnoses, delegation, state, spec, activity)
-            return TimedOut(self.life.cap)
+            return await self._what_stands(delegation, state, TimedOut(self.life.cap))
+
+    async def _what_stands(
+        self, delegation: Delegation, state: State, event: ModelFailed | Stalled | TimedOut
+    ) -> Event:
+        """What a worker that ended so had found by then, without another call; `event` where that
+        is nothing, or nobody was at work."""
+        if not isinstance(state.step, RunWorker):
+            return event
+        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
+        found = findings(paths[-1]) if paths else ""
+        return cut_short_by(event, found) if found else event
 
     async def _run_agent(
         self, delegation: Delegation, state: State, activity: Activity
@@ -274,18 +272,7 @@ class Subagents:
                 event = await self._run_worker(delegation, state, attempt, told, activity)
                 return event if event is not None else await self._nested_hold(delegation)
             case RunOverseer(cycle, delta):
-                agent = Agent(
-                    tier="overseer",
-                    spec=self._spec(state.task.overseer),
-                    system=OVERSEER,
-                    tools={},
-                    max_iterations=OVERSEER_ITERATIONS,
-                    final_tools=OVERSEER_TOOLS,
-                    max_calls=self.max_calls,
-                )
-                brief = overseer_brief(state, delta)
-                run = Run(RunRole.OVERSEER, cycle)
-                overseer = await self._child(delegation, agent, run, brief, activity)
+                overseer = await self._overseer(delegation, state, cycle, delta, activity)
                 return await run_overseer(overseer, state)
             case RunJudge(outcome):
                 return await self._judge(delegation, state, outcome, activity)
@@ -321,20 +308,25 @@ class Subagents:
         spec = self._spec(state.task.worker)
         if state.task.reasoning_effort:
             spec = replace(spec, reasoning_effort=state.task.reasoning_effort)
-        agent = Agent(
-            tier="worker",
-            spec=spec,
-            system=worker_system(state.table),
-            tools=self.child_tools(self, delegation, state.task, activity),
-            max_iterations=state.task.max_iterations,
-            final_tools=(REPORT_OUTCOME,) if state.table is not None else (),
-            max_calls=self.max_calls,
-            waits_for_all=True,
-        )
+        means = self.child_tools(self, delegation, state.task, activity)
+        agent = worker_agent(state, spec, means, self.max_calls)
         commands_as_text = run.role is RunRole.WORKER_AS_TEXT
-        task, handed = worker_task(state, commands_as_text), state.task.handed
+        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal, run.number))
+        former = former_work(paths, state, spec)
+        task, handed = worker_task(state, commands_as_text, former), state.task.handed
         done = history(handed) if handed is not None and not commands_as_text else ()
         return await self._child(delegation, agent, run, task, activity, done)
+
+    async def _overseer(
+        self, delegation: Delegation, state: State, cycle: int, delta: Delta, activity: Activity
+    ) -> Child:
+        """It may look at what the worker may look at, and changes nothing."""
+        means = self.child_tools(self, delegation, state.task, activity)
+        agent = overseer_agent(
+            self._spec(state.task.overseer), looking(means.tools), self.max_calls
+        )
+        run, brief = Run(RunRole.OVERSEER, cycle), overseer_brief(state, delta)
+        return await self._child(delegation, agent, run, brief, activity)
 
     async def _child(
         self,
@@ -348,7 +340,16 @@ class Subagents:
         subject = {"delegation": delegation.top or delegation.id}
         asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
-            self.store, self.model, asker, delegation, agent, run, task, activity, handed
+            self.store,
+            self.model,
+            asker,
+            delegation,
+            agent,
+            run,
+            task,
+            activity,
+            self.compacting,
+            handed,
         )
 
     async def _judge(
@@ -383,7 +384,7 @@ class Subagents:
             assert asked is not None
             return asked
 
-        return _held(delegation, await self.store.run(work))
+        return held(delegation, await self.store.run(work))
 
     def _spec(self, name: str) -> ModelSpec:
         """The model a task was given; the worker tier where the configuration lost it since."""
@@ -392,7 +393,3 @@ class Subagents:
 
 def _question(tx: Transaction, number: int) -> Question:
     return tx.questions.get(number)
-
-
-def _held(delegation: Delegation, question: Question) -> Held:
-    return Held(question.id, waiting_result(delegation.goal, question))

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
-from agent.delegation.core.machine import State, advance, fold
+from agent.delegation.core.machine import advance, fold
+from agent.delegation.core.state import State
 from agent.delegation.result import (
     finished_result,
     launched_result,
@@ -23,7 +24,7 @@ from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question, QuestionState
 from storage.store import Transaction
 
-FINAL = frozenset({"completed", "failed", "interrupted", "timeout", "rejected"})
+FINAL = frozenset({"completed", "partial", "failed", "interrupted", "timeout", "rejected"})
 MOST_CHILDREN = 1_000
 """Of one agent, that are counted in."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from agent.delegation.core.machine import State
+from agent.delegation.core.state import State
 from agent.models.base import ModelSpec, host_of
 from agent.runtime.next_step import calls_of
 from storage.records.delegations import Delegation
@@ -21,6 +21,10 @@ from storage.store import Transaction
 
 class Stopped(Exception):
     """Somebody stopped this child, and only this one."""
+
+
+NEAR_CAP = 0.8
+"""Of its time: how much a child may take before it is to come to an end."""
 
 
 class OutOfTime(Exception):
@@ -49,6 +53,9 @@ class Activity:
     """Path → "read" or "wrote"."""
     _queued: bool = False
     _beat: float = 0.0
+    _began: float = 0.0
+    """Later by the time in which it was paused."""
+    _cap: float = 0.0
     _task: "asyncio.Task[object] | None" = None
     _fault: Exception | None = None
     _going: asyncio.Event = field(default_factory=asyncio.Event)
@@ -77,6 +84,10 @@ class Activity:
         self._beat = self.clock()
         if self.above is not None:
             self.above._live()
+
+    @property
+    def nearly_out_of_time(self) -> bool:
+        return self._cap > 0 and self.clock() - self._began >= NEAR_CAP * self._cap
 
     async def may_go_on(self) -> None:
         """Waits while the child is paused."""
@@ -116,7 +127,8 @@ class Activity:
         OutOfTime, NoHeartbeat or Stopped; the last at once where it was stopped before."""
         self._raise_fault()
         self._task = asyncio.current_task()
-        self._beat = self.clock()
+        self._beat = self._began = self.clock()
+        self._cap = cap
         watcher = asyncio.create_task(self._watch(cap, stall), name=f"watch {self.delegation}")
         try:
             yield
@@ -129,7 +141,7 @@ class Activity:
             watcher.cancel()
 
     async def _watch(self, cap: float, stall: float) -> None:
-        seen = began = self.clock()
+        seen = self.clock()
         limits = [limit for limit in (cap, stall) if limit > 0]
         if not limits:
             return
@@ -137,9 +149,9 @@ class Activity:
             await asyncio.sleep(min(1.0, min(limits) / 4))
             if self.paused:
                 self._live()
-                began += self.clock() - seen
+                self._began += self.clock() - seen
             seen = now = self.clock()
-            if cap > 0 and now - began >= cap:
+            if cap > 0 and now - self._began >= cap:
                 return self._end(OutOfTime())
             if stall > 0 and now - self._beat >= stall:
                 return self._end(NoHeartbeat())

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.concurrency import together
-from agent.delegation.planner import Arguments, Planner
+from agent.delegation.offer import Offer
+from agent.delegation.outcomes import Finished, Held
+from agent.delegation.planner import Planner
 from agent.delegation.result import to_text, with_shared_files
-from agent.delegation.runner import Finished, Held, Origin, Subagents
+from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import stored_result
 from agent.delegation.supervision import Activity
 from agent.runtime.tool_calls import DELEGATE
@@ -16,20 +18,13 @@ from storage.records.delegations import Delegation
 
 class DelegateTool:
     name = DELEGATE
-    description = (
-        "Give a task to a cheap worker, or several tasks to several. With a branch_table the "
-        "worker only matches what it sees against it; what the table does not foresee goes to an "
-        "overseer model, then to a person. Returns JSON: results, in task order, each with status "
-        "(completed, failed, interrupted, timeout, rejected, waiting; in the background: running), "
-        "summary, branch, evidence, resolved_by, verdict."
-    )
-    parameters = Arguments.model_json_schema()
     traits = Traits(Effects.CHANGES, Toolset.DELEGATION, repeatable=True)
 
     def __init__(
         self,
         subagents: Subagents,
         planner: Planner,
+        offer: Offer,
         *,
         root: int | None = None,
         top: int | None = None,
@@ -38,6 +33,8 @@ class DelegateTool:
         """The rest is given where a child delegates: `root` and `top` as in Delegation, `above` is
         its activity. A child cannot be told later, so its call waits until all tasks have ended.
         """
+        self.description = offer.description
+        self.parameters = offer.parameters
         self._subagents = subagents
         self._planner = planner
         self._root = root

@@ -33,6 +33,22 @@ class ModelSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars per token, None where not known."""
+
+    input: float | None = None
+    output: float | None = None
+
+    def dearer_than(self, other: "Prices") -> bool:
+        """Whether input or output costs more here; what is not known of both is not compared."""
+        pairs = ((self.input, other.input), (self.output, other.output))
+        return any(a > b for a, b in pairs if a is not None and b is not None)
+
+
+UNKNOWN_PRICES = Prices()
+
+
+@dataclass(frozen=True, slots=True)
 class Purpose:
     """For whom a model is called: what budgets go by. "" where there is no such one."""
 
@@ -58,6 +74,9 @@ class Request:
     tools: Sequence[Json] = ()
     """OpenAI's tool shape: {"type": "function", "function": {name, description, parameters}}."""
     purpose: Purpose = Purpose()
+    tool_choice: str = ""
+    """"none": no tool may be called; a tool's name: that one must be. "" leaves it to the model. A
+    provider that takes no such wish is not told."""
 
 
 @dataclass(frozen=True, slots=True)

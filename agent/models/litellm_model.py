@@ -127,7 +127,9 @@ class LitellmModel:
             raise _error(spec, ModelErrorKind.AUTH, text)
         if request.tools:
             arguments["tools"] = list(request.tools)
-        if spec.reasoning_effort and self._takes_effort(model, provider):
+            if request.tool_choice and self._takes("tool_choice", model, provider):
+                arguments["tool_choice"] = _tool_choice(request.tool_choice)
+        if spec.reasoning_effort and self._takes("reasoning_effort", model, provider):
             arguments["reasoning_effort"] = spec.reasoning_effort
         return arguments
 
@@ -145,11 +147,15 @@ class LitellmModel:
             raise _error(spec, ModelErrorKind.AUTH, text) from None
         return str(model), str(provider), spec.api
 
-    def _takes_effort(self, model: str, provider: str) -> bool:
+    def _takes(self, parameter: str, model: str, provider: str) -> bool:
         """litellm could drop what a model does not take by itself (`drop_params`), but then it
         turns a refusal (422) into two calls and an AttributeError."""
         supported = self._litellm.get_supported_openai_params(model, provider)
-        return "reasoning_effort" in (supported or ())
+        return parameter in (supported or ())
+
+
+def _tool_choice(wish: str) -> str | Json:
+    return wish if wish == "none" else {"type": "function", "function": {"name": wish}}
 
 
 def _import_litellm() -> Any:
@@ -185,14 +191,15 @@ def _sendable(message: Json, provider: str) -> Json:
 
 
 def _sendable_call(call: Json) -> Json:
-    """Arguments must be a JSON object, or a provider refuses the whole context for ever."""
+    """A copy, for litellm to change. Arguments must be a JSON object, or a provider refuses the
+    whole context for ever."""
     text = call["function"].get("arguments")
     try:
         fine = isinstance(json.loads(text), dict)
     except (TypeError, ValueError, RecursionError):
         fine = False
     if fine:
-        return call
+        return {**call, "function": {**call["function"]}}
     arguments = json.dumps({"not_json": text} if text else {}, ensure_ascii=False)
     return {**call, "function": {**call["function"], "arguments": arguments}}
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from agent.models.base import Model, ModelSpec, Reply, Request
+from agent.models.base import UNKNOWN_PRICES, Model, ModelSpec, Prices, Reply, Request
 
 FALLBACK: Mapping[str, tuple[str, ...]] = {
     "parent": (),
@@ -25,15 +25,20 @@ class Models:
     """
 
     def __init__(
-        self, tiers: Mapping[str, ModelSpec], presets: Mapping[str, ModelSpec] | None = None
+        self,
+        tiers: Mapping[str, ModelSpec],
+        presets: Mapping[str, ModelSpec] | None = None,
+        listed: Mapping[str, Prices] | None = None,
     ) -> None:
-        """ValueError without a parent or with an unknown tier."""
+        """`listed`: prices of models that have none in the configuration, by their model strings.
+        ValueError without a parent or with an unknown tier."""
         if "parent" not in tiers:
             raise ValueError("no model for the tier parent")
         if unknown := sorted(set(tiers) - set(FALLBACK)):
             raise ValueError(f"{unknown[0]!r} is not a tier; tiers are {', '.join(FALLBACK)}")
         self._presets = {name: replace(spec, name=name) for name, spec in (presets or {}).items()}
         self._tiers = {name: _resolve(name, tiers) for name in FALLBACK}
+        self._listed = dict(listed or {})
 
     def tier(self, name: str) -> ModelSpec:
         """KeyError where it is not a tier."""
@@ -41,10 +46,23 @@ class Models:
 
     def find(self, name: str) -> ModelSpec | None:
         """What a person or a model means by `name`: a tier, else a preset, else the model string
-        of a configured entry (tiers from the top down, then presets as configured)."""
+        of a configured entry (tiers from the top down, then presets as configured), else the last
+        part of such a string, where only one ends like that."""
+        meant = self.meant(name)
+        return meant[0] if len({spec.model for spec in meant}) == 1 else None
+
+    def meant(self, name: str) -> tuple[ModelSpec, ...]:
+        """All entries that `name` may mean. They have one model string, or it is ambiguous."""
         if found := self._tiers.get(name) or self._presets.get(name):
-            return found
-        return next((spec for spec in self.specs() if spec.model == name), None)
+            return (found,)
+        whole = tuple(spec for spec in self.specs() if spec.model == name)
+        return whole or tuple(spec for spec in self.specs() if spec.model.endswith(f"/{name}"))
+
+    def prices(self, spec: ModelSpec) -> Prices:
+        """As configured; where neither price is, as listed."""
+        if spec.input_cost is None and spec.output_cost is None:
+            return self._listed.get(spec.model, UNKNOWN_PRICES)
+        return Prices(spec.input_cost, spec.output_cost)
 
     def rank(self, spec: ModelSpec) -> int:
         """How high a model stands: worker 0, overseer 1, parent 2. A preset ranks with the lowest
@@ -52,11 +70,12 @@ class Models:
         not known."""
         if spec.name in RANKS:
             return RANKS[spec.name]
-        if spec.output_cost is None:
+        paid = self.prices(spec).output
+        if paid is None:
             return RANKS["parent"]
         for tier in ("worker", "overseer"):
-            cost = self._tiers[tier].output_cost
-            if cost is not None and spec.output_cost <= cost:
+            cost = self.prices(self._tiers[tier]).output
+            if cost is not None and paid <= cost:
                 return RANKS[tier]
         return RANKS["parent"]
 
@@ -67,12 +86,12 @@ class Models:
     def fallbacks(self, spec: ModelSpec) -> tuple[ModelSpec, ...]:
         """The models that answer where `spec`'s fails, in order; those that are the same model
         are left out. KeyError for a name that is not configured."""
-        chain = {_place(spec): spec}
+        chain = {place(spec): spec}
         for name in spec.fallback:
             found = self.find(name)
             if found is None:
                 raise KeyError(name)
-            chain.setdefault(_place(found), found)
+            chain.setdefault(place(found), found)
         return tuple(chain.values())[1:]
 
     def names(self) -> tuple[str, ...]:
@@ -80,7 +99,7 @@ class Models:
         return tuple({**self._tiers, **self._presets})
 
 
-def _place(spec: ModelSpec) -> tuple[object, ...]:
+def place(spec: ModelSpec) -> tuple[object, ...]:
     """What makes two entries the same model: calling the one is calling the other."""
     return spec.model, spec.api_base, spec.api_key, spec.api_keys
 

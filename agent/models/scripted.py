@@ -258,16 +258,18 @@ def _see(request: Request) -> _Seen:
             case "assistant":
                 turn += 1
                 calls.update(str(call.get("id")) for call in item.get("tool_calls") or ())
-    offered = frozenset(tool["function"]["name"] for tool in request.tools)
+    named = frozenset(tool["function"]["name"] for tool in request.tools)
+    offered = frozenset[str]() if request.tool_choice == "none" else named
     return _Seen(last, last_tool, system, turn, offered, frozenset(calls), size)
 
 
 def _text(item: Json) -> str:
     """The text of a message; of one made of parts, that of its text parts."""
     content = item.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
 def _fits(when: When, request: Request, seen: _Seen) -> bool:

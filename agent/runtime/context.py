@@ -15,7 +15,7 @@ from agent.models.replay import replayed
 from storage.records.entries import Entry, Json, Kind
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import guarded, told
-from storage.tree.paths import from_first_kept
+from storage.tree.paths import from_first_kept, has_compaction
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
@@ -32,13 +32,61 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
     Of calls that share an id within one assistant message only the first is sent; a second result
     for the id is then told as a user message, like any result that has no call.
     """
-    visible = from_first_kept(path)
+    return grown(None, path, model).messages
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A context, and how far it will stay as it is."""
+
+    messages: list[Json]
+    """Shared with what it grows into: not to be changed."""
+    model: str | None
+    settled_messages: int
+    settled: int
+    """Entries of its path. To what stands behind these, more may still be added."""
+    first: Entry | None
+    last: Entry | None
+    """Of the settled ones."""
+
+    def begins(self, path: Sequence[Entry], model: str | None) -> bool:
+        """Whether it is the beginning of a path's context. Entries never change, so a path is the
+        same as far as its ends are."""
+        return (
+            model == self.model
+            and 0 < self.settled <= len(path)
+            and path[0] is self.first
+            and path[self.settled - 1] is self.last
+            and not has_compaction(path[self.settled :])
+        )
+
+
+def grown(before: Context | None, path: Sequence[Entry], model: str | None) -> Context:
+    """The context of a path; where one is its beginning, that costs what came since."""
+    if before is not None and before.begins(path, model):
+        messages, start = before.messages[: before.settled_messages], before.settled
+        fresh = path[start:]
+    else:
+        fresh = from_first_kept(path)
+        messages, start = _summarised(fresh), len(path) - len(fresh)
+    settled_messages, entries = _tell(fresh, model, messages)
+    settled = start + entries
+    first, last = (path[0], path[settled - 1]) if settled else (None, None)
+    return Context(messages, model, settled_messages, settled, first, last)
+
+
+def _summarised(visible: Sequence[Entry]) -> list[Json]:
+    """What stands for all that is compacted."""
     compaction = next((e for e in reversed(visible) if e.kind is Kind.COMPACTION), None)
-    messages: list[Json] = []
-    if compaction is not None:
-        messages.append(_summary("the conversation so far", compaction))
+    return [] if compaction is None else [_summary("the conversation so far", compaction)]
+
+
+def _tell(entries: Sequence[Entry], model: str | None, messages: list[Json]) -> tuple[int, int]:
+    """Add what entries say to the messages; how many of the messages, and of the entries, nothing
+    can be added to any more."""
     group: _Group | None = None
-    for entry in visible:
+    settled = 0, 0
+    for at, entry in enumerate(entries):
         if group is not None:
             if group.takes(entry):
                 continue
@@ -47,6 +95,7 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
         match entry.kind:
             case Kind.MESSAGE:
                 if calls := _calls(entry, model):
+                    settled = len(messages), at
                     group = _Group(entry.id, _message(entry, model) | {"tool_calls": calls})
                 elif entry.body.get("role") == "tool":
                     messages.append(_late_result(entry))
@@ -56,9 +105,10 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
                 messages.append(_summary("a branch that was left", entry))
             case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
                 pass
-    if group is not None:
-        messages += group.messages()
-    return messages
+    if group is None:
+        return len(messages), len(entries)
+    messages += group.messages()
+    return settled
 
 
 @dataclass(slots=True)

@@ -5,8 +5,11 @@ A journal belongs to one epoch. When another turn claims the session, appending 
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
-from storage.records.entries import Draft, Entry
+from agent.concurrency import off_loop
+from agent.runtime.context import Context, grown
+from storage.records.entries import Draft, Entry, Json
 from storage.store import Store, Transaction
 
 Alongside = Callable[[Transaction, Entry], None]
@@ -22,24 +25,39 @@ class Journal:
         path: tuple[Entry, ...],
         *,
         aside: bool = False,
+        context: Context | None = None,
     ) -> None:
-        """`aside`: write below the path's end wherever the session's leaf is, and leave it."""
+        """`aside`: write below the path's end wherever the session's leaf is, and leave it.
+        `context`: that of the path's beginning, where it is known."""
         self.aside = aside
         self.store = store
         self.session = session
         self.epoch = epoch
+        self._context = context
         self._path = list(path)
         self._pen = asyncio.Lock()
 
     @classmethod
-    async def claim(cls, store: Store, session: int) -> "Journal":
-        epoch, path = await store.run(lambda tx: claim(tx, session))
+    async def claim(cls, store: Store, session: int, *, whole: bool = False) -> "Journal":
+        """`whole`: with what was compacted, for who counts in it."""
+        epoch, path = await store.run(lambda tx: claim(tx, session, whole=whole))
         return cls(store, session, epoch, path)
 
     @property
     def path(self) -> tuple[Entry, ...]:
         """What a context is made of, root first."""
         return tuple(self._path)
+
+    @property
+    def context(self) -> Context | None:
+        """What a model was shown last."""
+        return self._context
+
+    async def messages(self, model: str) -> list[Json]:
+        """What a model is shown of the path. Not to be changed."""
+        path = self.path
+        self._context = await off_loop(len(path), partial(grown, self._context, path, model))
+        return self._context.messages
 
     async def append(
         self,
@@ -76,7 +94,7 @@ class Journal:
         return appended[0]
 
 
-def claim(tx: Transaction, session: int) -> tuple[int, tuple[Entry, ...]]:
-    """Take a session over: its new epoch, and the path its context is made of."""
+def claim(tx: Transaction, session: int, *, whole: bool = False) -> tuple[int, tuple[Entry, ...]]:
+    """Take a session over: its new epoch, and the path its context is made of, or the `whole`."""
     held = tx.tree.claim(session)
-    return held.epoch, tx.tree.context_path(held.leaf)
+    return held.epoch, tx.tree.path(held.leaf) if whole else tx.tree.context_path(held.leaf)

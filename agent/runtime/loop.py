@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.concurrency import off_loop, together
+from agent.concurrency import together
 from agent.models.base import (
     Model,
     ModelError,
@@ -21,7 +21,6 @@ from agent.models.base import (
     ToolCall,
 )
 from agent.models.metering import Account, bill
-from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
     CallModel,
@@ -151,7 +150,7 @@ class Loop:
                         await self.before_model()
                     if rounds(self.journal.path) >= self.agent.max_iterations:
                         return OutOfIterations(self.agent.max_iterations)
-                    await self._call_model(self.journal.path)
+                    await self._call_model()
                 case RunTools(entry, calls):
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:
@@ -220,15 +219,21 @@ class Loop:
             return frozenset()
         return frozenset((step.entry.id, call.id) for call in step.calls)
 
-    async def _call_model(self, path: tuple[Entry, ...]) -> None:
+    async def call_last(self) -> Entry:
+        """One call in which the model may call no tool; its reply. A call that it makes all the
+        same is not run. Raises ModelError."""
+        return await self._call_model(tool_choice="none")
+
+    async def _call_model(self, tool_choice: str = "") -> Entry:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
-        told = await off_loop(len(path), lambda: context(path, agent.spec.model))
+        told = await self.journal.messages(agent.spec.model)
         request = Request(
             spec=agent.spec,
             messages=[message("system", agent.system), *told],
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
+            tool_choice=tool_choice,
         )
         reply = await self._complete(request)
         more = self.on_reply(reply) if self.on_reply is not None else None
@@ -238,7 +243,7 @@ class Loop:
             if more is not None:
                 more(tx, entry)
 
-        await self.journal.append(
+        return await self.journal.append(
             assistant_draft(reply, agent),
             alongside,
             then=lambda entry: surplus_draft(entry, agent),

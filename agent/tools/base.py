@@ -143,6 +143,15 @@ class Tool(Protocol):
 Tools = Mapping[str, Tool]
 
 
+def looking(tools: Tools) -> Tools:
+    """Those of the tools that look at something, change nothing, and ask nobody."""
+    return {
+        name: tool
+        for name, tool in tools.items()
+        if tool.traits.effects is Effects.READS and not tool.traits.needs_approval
+    }
+
+
 def toolbox(*tools: Tool) -> Tools:
     return {tool.name: tool for tool in tools}
 

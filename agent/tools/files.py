@@ -10,6 +10,7 @@ from itertools import islice
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
+from agent.text.sizing import BYTES_PER_TOKEN
 from agent.tools import search_process
 from agent.tools.base import Call, Done, Effects, Tool, Toolset, Traits, validate
 from agent.tools.search import LINE_LIMIT, PATTERN_LIMIT, Query
@@ -36,6 +37,18 @@ WROTE = re.compile(r"Wrote (?P<path>.+): [\d,]+ bytes, [\d,]+ lines\.\Z")
 """What write_file answers."""
 CHANGED = "[changed since the handoff; this is the file as it is now]\n"
 
+PAGE_SHARE = 8
+"""A page is at most this part of the context window of who reads it."""
+LEAST_PAGE = 1_000
+
+
+def page_for(window: int | None) -> int:
+    """Bytes of a page for a model with this context window, in tokens."""
+    if window is None:
+        return PAGE_BYTES
+    return max(LEAST_PAGE, min(PAGE_BYTES, window * BYTES_PER_TOKEN // PAGE_SHARE))
+
+
 Find = Callable[[int], Workspace]
 """The workspace of a session."""
 Seen = Callable[[Call, str, str], None]
@@ -50,14 +63,16 @@ def file_tools(
     seen: Seen | None = None,
     cached: Cached | None = None,
     search_seconds: float = SEARCH_SECONDS,
+    page_bytes: int = PAGE_BYTES,
 ) -> tuple[Tool, ...]:
     """read_file, write_file, list_files and search_files.
 
     `find` is asked at each call, on the event loop, and must not block. `cached` answers for a
-    path in normal form; what it gives is used while the file's state is the same.
+    path in normal form; what it gives is used while the file's state is the same. `page_bytes`:
+    the most that one read gives.
     """
     return (
-        ReadFile(find, seen, cached),
+        ReadFile(find, seen, cached, page_bytes),
         WriteFile(find, seen),
         ListFiles(find),
         SearchFiles(find, search_seconds),
@@ -81,10 +96,13 @@ class ReadFile:
     parameters = ReadArguments.model_json_schema()
     traits = Traits(Effects.READS, Toolset.FILE, repeatable=True)
 
-    def __init__(self, find: Find, seen: Seen | None, cached: Cached | None) -> None:
+    def __init__(
+        self, find: Find, seen: Seen | None, cached: Cached | None, page_bytes: int
+    ) -> None:
         self._find = find
         self._seen = seen
         self._cached = cached
+        self._page_bytes = page_bytes
 
     async def run(self, call: Call) -> Done:
         arguments = validate(ReadArguments, call.arguments)
@@ -92,7 +110,9 @@ class ReadFile:
         with _as_tool_errors():
             path = await asyncio.to_thread(workspace.file_path, arguments.path)
             handed = self._cached(call, path) if self._cached is not None else None
-            text = await asyncio.to_thread(_read, workspace, path, handed, arguments)
+            text = await asyncio.to_thread(
+                _read, workspace, path, handed, arguments, self._page_bytes
+            )
         if self._seen is not None:
             self._seen(call, "read", path)
         return Done(text)
@@ -218,21 +238,25 @@ def _read(
     path: str,
     handed: tuple[str, FileState] | None,
     arguments: ReadArguments,
+    most: int,
 ) -> str:
+    def page_of(data: bytes) -> str:
+        return page(path, data, arguments.offset, arguments.limit, most)
+
     if handed is None:
-        return page(path, workspace.read(path).data, arguments.offset, arguments.limit)
+        return page_of(workspace.read(path).data)
     content, state = handed
     try:
         if workspace.stat(path).state == state:
-            return page(path, content.encode(), arguments.offset, arguments.limit)
+            return page_of(content.encode())
         changed = workspace.read(path).data
     except Missing as error:
         raise Missing(f"{error}; it was there at the handoff and is gone since") from None
-    return CHANGED + page(path, changed, arguments.offset, arguments.limit)
+    return CHANGED + page_of(changed)
 
 
-def page(path: str, data: bytes, offset: int, limit: int) -> str:
-    """`limit` lines of a file from line `offset`, at most PAGE_BYTES; with a first line that says
+def page(path: str, data: bytes, offset: int, limit: int, most: int = PAGE_BYTES) -> str:
+    """`limit` lines of a file from line `offset`, at most `most` bytes; with a first line that says
     so where that is not the whole file. Raises ToolError for binary data and an offset behind the
     end."""
     _refuse_binary(path, data)
@@ -245,11 +269,11 @@ def page(path: str, data: bytes, offset: int, limit: int) -> str:
     size = 0
     for line in islice(io.BytesIO(data), offset - 1, offset - 1 + limit):
         size += len(line)
-        if size > PAGE_BYTES:
+        if size > most:
             break
         kept.append(line)
     if not kept:
-        return _start_of_line(data, offset, total)
+        return _start_of_line(data, offset, total, most)
     text = b"".join(kept).decode()
     last = offset + len(kept) - 1
     if offset == 1 and last == total:
@@ -257,13 +281,13 @@ def page(path: str, data: bytes, offset: int, limit: int) -> str:
     return f"[lines {offset}–{last} of {total}{_go_on(last, total)}]\n{text}"
 
 
-def _start_of_line(data: bytes, number: int, total: int) -> str:
+def _start_of_line(data: bytes, number: int, total: int, most: int) -> str:
     """A line that is longer than a page."""
     line = next(islice(io.BytesIO(data), number - 1, None))
-    text = line[:PAGE_BYTES].decode(errors="ignore")
+    text = line[:most].decode(errors="ignore")
     return (
         f"[line {number} of {total}, cut: it has {len(line):,} bytes, these are the first "
-        f"{PAGE_BYTES:,}{_go_on(number, total)}]\n{text}"
+        f"{most:,}{_go_on(number, total)}]\n{text}"
     )
 
 

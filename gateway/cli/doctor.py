@@ -15,7 +15,7 @@ from agent.models.budgets import OUTPUT_RESERVED
 from agent.models.registry import Models
 from agent.settings import BudgetsConfig, DelegationConfig
 from gateway.access.roles import Access
-from gateway.app import model_specs, plain_model, platform_adapters
+from gateway.app import known_models, plain_model, platform_adapters
 from gateway.config import Config, all_secrets, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
@@ -58,12 +58,16 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         yield await _platform(adapter)
     for finding in _people(config):
         yield finding
-    models = Models(*model_specs(config))
+    models = await known_models(config)
     model = plain_model()
     for spec, names in _distinct(list(chain.from_iterable(map(_each_key, models.specs())))):
         yield await _model(model, spec, names)
     yield _children(config.delegation)
-    for finding in (*_money(config.budgets, models.specs()), *_fallbacks(models)):
+    for finding in (
+        *_dearer(config.delegation, models),
+        *_money(config.budgets, models.specs()),
+        *_fallbacks(models),
+    ):
         yield finding
     name = config.delegation.escalation_model
     if name is not None and models.find(name) is None:
@@ -142,6 +146,18 @@ def _children(section: DelegationConfig) -> Finding:
     total = f"{factors} = {each**depth}" if depth > 1 else str(each)
     text = f"in the worst case {total} children work side by side in a conversation"
     return Finding("delegation", True, f"{text}; each agent has as many again in the background")
+
+
+def _dearer(section: DelegationConfig, models: Models) -> list[Finding]:
+    """Workers that no parent is given unless it names another model."""
+    worker, parent = (models.prices(models.tier(name)) for name in ("worker", "parent"))
+    if section.allow_dearer or not worker.dearer_than(parent):
+        return []
+    text = (
+        "models.worker is dearer than models.parent, so a task that names no cheaper model is an "
+        "error: configure a cheaper worker, or set delegation.allow_dearer"
+    )
+    return [Finding("models.worker", False, text)]
 
 
 def _money(section: BudgetsConfig, specs: Sequence[ModelSpec]) -> list[Finding]:

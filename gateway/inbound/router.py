@@ -26,7 +26,7 @@ from gateway.status.notices import Notices
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
-from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow, InboxState
 from storage.store import Transaction
 
@@ -44,6 +44,8 @@ class Router:
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
+    talk: Callable[[Arrival], Awaitable[bool]]
+    """Takes a message in that is no command; False where it was seen before."""
     failures: Failures
     notices: Notices
     strangers: Strangers = field(default_factory=Strangers)
@@ -182,10 +184,7 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        row = await self.context.store.run(partial(_receive_talk, arrival=arrival))
-        if row is not None:
-            self.context.turns.arrived(row)
-        return row is not None
+        return await self.talk(arrival)
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is
@@ -284,17 +283,3 @@ def _arrival(update: Message) -> Arrival:
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None
     return Arrival(update.key, InboxKind(update.kind), address, payload, cursor=cursor)
-
-
-def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:
-    """Commit a message for its conversation's session; None where it was seen before."""
-    address = arrival.address
-    session = tx.directory.conversation(address)
-    row = tx.inbox.receive(replace(arrival, session=session))
-    if row is None:
-        return None
-    if session is None:
-        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
-        tx.directory.bind(address, session)
-        tx.inbox.route(row.id, session)
-    return replace(row, session=session)

@@ -7,10 +7,10 @@ from functools import partial
 from agent.compaction.service import Compacting
 from agent.delegation.pending_calls import Results
 from agent.delegation.prompts import in_company
-from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply
+from agent.models.base import Model, ModelSpec, Purpose, Reply
 from agent.models.metering import Account
 from agent.runtime.journal import Alongside, Journal
-from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations, Result
+from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.runtime.people import Asker
 from agent.text.markdown import escape
 from agent.tools.think import thoughts_in
@@ -55,7 +55,7 @@ class AgentAnswer:
         )
         if turn.pending is not None:
             await self.results.resume(loop, turn.pending)
-        match await self._run(loop):
+        match await self.compacting.run(loop):
             case OutOfIterations(limit):
                 text = f"I stopped after {limit} steps without an answer. Write to go on."
                 await no_answer(self.composer, turn, text, f"stopped after {limit} model calls")
@@ -70,18 +70,6 @@ class AgentAnswer:
         if not several_speak(journal.path):
             return agent
         return replace(agent, system=in_company(agent.system))
-
-    async def _run(self, loop: Loop) -> Result:
-        """Once more after a compaction, where the provider says that the context is too long."""
-        try:
-            return await loop.run()
-        except ModelError as error:
-            if error.kind is not ModelErrorKind.CONTEXT_LENGTH:
-                raise
-            purpose, spec = loop.account.purpose, loop.agent.spec
-            if not await self.compacting.compact(loop.journal, spec, purpose, refused=True):
-                raise
-        return await loop.run()
 
     async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
         if self.policy.config.busy == "steer":

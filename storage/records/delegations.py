@@ -29,7 +29,8 @@ class Delegation:
     """The conversation that asked, and that gets the answer."""
     goal: str
     state: str
-    """"running", "waiting", or how it ended: completed, failed, interrupted, rejected."""
+    """"running", "waiting", or how it ended: completed, partial, failed, interrupted, timeout,
+    rejected."""
     tier: str
     """Who works on it now or ended it: worker, overseer, human."""
     model: str

@@ -84,7 +84,8 @@ def speaker_of(body: Json) -> Speaker | None:
 
 def several_speak(path: Sequence[Entry]) -> bool:
     """Whether a path has what was said in a group."""
-    return any(e.kind is Kind.MESSAGE and speaker_of(e.body) is not None for e in reversed(path))
+    claims = (e for e in path if "speaker" in e.body or "name" in e.body)
+    return any(e.kind is Kind.MESSAGE and speaker_of(e.body) is not None for e in claims)
 
 
 def claimed(body: Json) -> Json:

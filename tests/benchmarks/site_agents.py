@@ -151,8 +151,8 @@ def answer(seen: str, has_judgement: bool) -> str:
 
 def worker(request: Request) -> Move:
     """One with a branch table, which an overseer may have extended."""
-    system, seen = str(request.messages[0]["content"]), shown_text(request)
-    extended = next((name for name in EXTENSIONS if name in system), "")
+    told, seen = str([m["content"] for m in request.messages]), shown_text(request)
+    extended = next((name for name, text in EXTENSIONS.items() if text in told), "")
     looks = next_looks(request, FURTHER[extended] if extended else ())
     return Move(prose(REMARK), looks or (Call("report_outcome", _report(seen, extended)),))
 

@@ -89,6 +89,18 @@ async def test_tools_and_effort_are_sent_where_there_are_any(server: ModelServer
     assert server.requests[0].body["reasoning_effort"] == "low"
 
 
+@pytest.mark.parametrize(
+    ("wish", "sent"),
+    [("none", "none"), ("f", {"type": "function", "function": {"name": "f"}}), ("", None)],
+)
+async def test_a_wish_for_a_tool_or_none_is_sent(
+    server: ModelServer, wish: str, sent: object
+) -> None:
+    request = Request(spec(server), [USER], [TOOL], tool_choice=wish)
+    await LitellmModel().complete(request)
+    assert server.requests[0].body.get("tool_choice") == sent
+
+
 async def test_an_effort_is_left_out_for_a_model_known_to_take_none(server: ModelServer) -> None:
     await ask(server, model="gpt-4o", reasoning_effort="low")
     assert "reasoning_effort" not in server.requests[0].body

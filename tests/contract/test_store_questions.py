@@ -14,7 +14,7 @@ from storage.records.questions import (
     QuestionState,
 )
 from storage.store import Store
-from tests.contract.stores import Clock, new_session
+from tests.support.stores import Clock, new_session
 
 CHOICES = (Choice("retry", "Try again 🌳", "primary"), Choice("stop", "Stop", "danger"))
 

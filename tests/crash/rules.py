@@ -1,7 +1,8 @@
 """What the models say in these tests. A person's first word decides:
 
 - "delegate GOAL": a worker along a branch table; the goal decides what it sees. "fine" is a match,
-  "careful" too, after a thought; "gone" must be decided by a person, "odd" by an overseer.
+  "careful" too, after a thought; "gone" must be decided by a person, "odd" by an overseer. For
+  "new" the overseer extends the table, and the worker then matches. "short" has one step.
 - "tell NAME": a long answer, of PARTS messages on Telegram.
 - anything else: "answer to …".
 
@@ -23,6 +24,8 @@ TABLE = {
     ],
     "default": {"action": "escalate", "tier": "overseer"},
 }
+ONE_STEP = {"max_iterations": 1}
+NEW = [{"description": "It is new", "branch": {"action": "report"}}]
 BUTTONS = ["It is there", "Try again", "Stop"]
 SUMMARY = "what there was to say of it"
 
@@ -47,6 +50,7 @@ def rules(delay: float = 0.0) -> list[Written]:
     result = r'"task": "([^"]*)", "status": "(\w+)".*"resolved_by": "?(\w+)'
     parent = [
         {"when": {"system": "^You condense"}, "reply": {"text": SUMMARY}},
+        _call("delegate_task", delegate | ONE_STEP, tier="parent", last="^delegate (short)"),
         _call("delegate_task", delegate, tier="parent", last="^delegate (.+)"),
         {"when": {"last": result}, "reply": {"text": "{1} is {2} by {3}"}},
         {"when": {"last": r"^tell (\w+)"}, "reply": {"text": long_text("{1}")}},
@@ -56,6 +60,11 @@ def rules(delay: float = 0.0) -> list[Written]:
         _report("fine", 1),
         _report("gone", 2),
         _report("odd", "default"),
+        _report("new", "default"),
+        _report("new", "It is new", last="branch table was extended"),
+        {"when": {"tier": "worker", "last": "^You have used up"}, "reply": {"text": "half of it"}},
+        _call("think", {"thought": "let me see"}, tier="worker", last="Task: short"),
+        _call("extend_table", {"conditions": NEW}, tier="overseer", last='"task": "new"'),
         _call("think", {"thought": "let me see"}, tier="worker", last="Task: careful"),
         _report("careful", 1, last="."),
         _call("resolve", {"summary": "known", "evidence": "the log"}, tier="overseer"),

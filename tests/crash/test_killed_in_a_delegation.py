@@ -35,3 +35,32 @@ async def test_a_report_that_was_noted_becomes_the_result_without_another_call(
     await running.ends("careful is completed by worker")
     assert [running.database.replies(tier) for tier in ("parent", "worker")] == [2, 2]
     assert running.database.events() == ["started", "reported"]
+
+
+async def test_a_worker_is_told_of_an_extension_once_whenever_the_kill_comes(
+    running: Scene,
+) -> None:
+    """Once noted, and before the worker was told."""
+    running.database.stall(
+        "INSERT ON entries", "json_extract(NEW.body, '$.content') LIKE 'The branch table was%'"
+    )
+    running.telegram.say(ANN, ANN, "delegate new")
+    await running.killed_once(lambda: "extended" in running.database.events())
+    assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [1, 1]
+    await running.gateway.start()
+    await running.ends("new is completed by worker")
+    assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [2, 1]
+    assert running.database.events() == ["started", "reported", "extended", "reported"]
+
+
+async def test_last_words_that_were_said_are_noted_without_another_call(running: Scene) -> None:
+    running.database.stall(
+        "INSERT ON entries", "json_extract(NEW.body, '$.data.kind') = 'cut_short'"
+    )
+    running.telegram.say(ANN, ANN, "delegate short")
+    await running.killed_once(lambda: running.database.replies("worker") == 2)
+    assert running.database.events() == ["started"]
+    await running.gateway.start()
+    await running.ends("short is completed by overseer")
+    assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [2, 1]
+    assert running.database.events() == ["started", "cut_short", "resolved"]

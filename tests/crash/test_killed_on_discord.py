@@ -56,7 +56,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Scene]:
             models={"parent": {"model": write_rules(tmp_path, rules())}},
             access={"owners": ["discord:*"]},
         )
-        async with GatewayProcess(config) as gateway:
+        async with GatewayProcess(config, forked=True) as gateway:
             yield Scene(discord, gateway, Database(tmp_path / "bough.db"))
         assert discord.violations == []
 

@@ -11,8 +11,8 @@ from agent.models.budgets import OUTPUT_RESERVED
 from storage.records.entries import Usage
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.contract.stores import Clock
 from tests.flow.conftest import Gateway, SpyModel, gateway
+from tests.support.stores import Clock
 
 COST = 1 / OUTPUT_RESERVED
 """Dollars for a token of output, so that a dollar is set aside for each call."""
@@ -39,6 +39,8 @@ def calls(name: str, arguments: Any) -> dict[str, Any]:
 _NOTHING = {"input": 0, "output": 0}
 ECHO = [{"reply": says("you said: {last}")}]
 DEAR = models(parent=COST)
+DEARER = {"delegation": {"allow_dearer": True}}
+"""For a free parent with workers that cost something."""
 
 
 def budgets(**limits: float) -> dict[str, Any]:
@@ -127,7 +129,7 @@ async def result(g: Gateway, count: int = 1) -> dict[str, Any]:
 
 async def test_a_child_without_money_fails_and_the_parent_says_so(store: Store) -> None:
     rules = [*delegating(), {"when": {"tier": "worker"}, "reply": says("done")}]
-    config = {"models": models(worker=COST), "budgets": {"conversation_day": 1.0}}
+    config = DEARER | {"models": models(worker=COST), "budgets": {"conversation_day": 1.0}}
     async with gateway(rules, store=store, config=config) as g:
         assert (await result(g))["status"] == "completed"
         failed = await result(g, count=2)
@@ -138,7 +140,7 @@ async def test_a_child_without_money_fails_and_the_parent_says_so(store: Store) 
 
 async def test_a_child_spends_the_budget_of_whoever_asked_its_parent(store: Store) -> None:
     rules = [*delegating(), {"when": {"tier": "worker"}, "reply": says("done")}]
-    config = {"models": models(worker=COST), "budgets": {"person_day": 1.0}}
+    config = DEARER | {"models": models(worker=COST), "budgets": {"person_day": 1.0}}
     async with gateway(rules, store=store, config=config) as g:
         await result(g)
         assert "budget of telegram:1" in (await result(g, count=2))["summary"]

@@ -9,7 +9,6 @@ from tests.flow.delegating import (
     ASKING,
     Rule,
     asked,
-    called,
     delegates,
     reports,
     results_in,
@@ -67,7 +66,7 @@ async def test_stop_ends_what_a_decision_started(store: Store) -> None:
     async with gateway(retrying(), store=store) as g:
         await g.chat.say("go")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         await g.settled()
@@ -85,7 +84,7 @@ async def test_talk_waits_for_what_a_decision_started(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
         await g.chat.say("hello")
         await g.hears("result: hello")
         assert await states(g, 1) == ["completed"]
@@ -133,7 +132,7 @@ async def test_talk_leaves_a_child_whose_own_child_waits_and_it_goes_on_after_th
     async with gateway(rules, store=store, config=config) as g:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         await g.chat.say("hello")
         await g.hears("result: hello")
         assert await states(g, 3) == ["running", "waiting", "running"]

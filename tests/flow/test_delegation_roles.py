@@ -15,7 +15,6 @@ from tests.flow.delegating import (
     Rule,
     ask_one,
     asked,
-    called,
     calls,
     delegates,
     first_message,
@@ -234,7 +233,7 @@ async def test_stop_reaches_grandchildren_that_run_and_that_wait(store: Store) -
     async with gateway(rules, store=store, config=DEEP) as g:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         await g.settled()
@@ -250,7 +249,7 @@ async def test_a_child_that_is_stopped_alone_takes_its_own_children_along(store:
     async with gateway(rules, store=store, config=DEEP) as g:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         g.app.runner.results.subagents.active[1].stop()
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["status"] == "interrupted"

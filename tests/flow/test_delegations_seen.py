@@ -18,7 +18,6 @@ from tests.flow.delegating import (
     ANSWER,
     Rule,
     ask,
-    called,
     calls,
     delegates,
     results_in,
@@ -47,7 +46,7 @@ async def test_one_that_waits_for_a_place_is_stopped_and_those_after_it_go_on(
     ]
     async with gateway(rules, store=store, config=ONE_AT_A_TIME) as g:
         await g.chat.say("go")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.chat.say("/agents")
         shown = await g.hears("now: model")
         assert shown.text.count("queued") == 2
@@ -64,7 +63,7 @@ async def test_stop_ends_those_that_wait_for_a_place_too(store: Store) -> None:
     rules = [delegates({"goal": "one"}, {"goal": "two"}), says("never", delay=60), ANSWER]
     async with gateway(rules, store=store, config=ONE_AT_A_TIME) as g:
         await g.chat.say("go")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         rows = await store.read(lambda tx: tx.delegations.recent(1))
@@ -184,7 +183,7 @@ async def test_one_that_ended_before_a_restart_counts(database: str, tmp_path: P
     store: Store = await SqlStore.open(database)
     async with gateway(held, store=store, chat=chat, config=config) as g:
         await g.chat.say("go")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         async with asyncio.timeout(PATIENCE):
             while (await store.read(lambda tx: tx.delegations.get(1))).state != "completed":
                 await asyncio.sleep(0.01)

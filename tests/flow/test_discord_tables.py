@@ -92,6 +92,24 @@ async def test_what_the_overseer_proposes_are_buttons_within_discords_limits(
         assert "The new one" in (await g.reads("result: "))["content"]
 
 
+async def test_a_worker_without_steps_reports_what_it_has_by_the_tables_default(
+    tmp_path: Path,
+) -> None:
+    think = {"name": "think", "arguments": {"thought": "hm"}}
+    rules = [
+        delegates([{"condition": LOADS, "branch": "report"}, {"default": "report"}]),
+        says("worker", "half of it", last="Report in text what you have"),
+        {"when": {"tier": "worker"}, "reply": {"tool_calls": [think]}},
+        ANSWER,
+    ]
+    async with discord_gateway(tmp_path, rules, delegation={"max_iterations": 2}) as g:
+        g.tells("go")
+        assert "half of it" in (await g.reads("result: "))["content"]
+        result = results_in(g.asked("parent")[-1].messages[-1]["content"])
+        assert (result["status"], result["branch"]) == ("partial", "default")
+        assert len(g.asked("worker")) == 3
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 async def test_a_spent_depth_goes_to_a_person_and_try_again_starts_anew(
     tmp_path: Path, depth: int

@@ -84,11 +84,11 @@ async def test_the_worker_gets_the_table_and_only_its_own_tools(store: Store) ->
         assert "check the page" in request.messages[1]["content"]
 
 
-async def test_an_overseer_extends_the_table_and_a_fresh_worker_matches(store: Store) -> None:
+async def test_an_overseer_extends_the_table_and_the_worker_matches(store: Store) -> None:
     condition = {"description": "A captcha", "branches": {"seen": {"action": "report"}}}
     rules = [
         delegate(),
-        report("A captcha", "seen", "a captcha", when={"system": "A captcha"}),
+        report("A captcha", "seen", "a captcha", when={"last": "A captcha"}),
         report("default", "default", "?", observed_state="a captcha"),
         call("overseer", "extend_table", {"conditions": [condition], "reason": "missing"}),
         ANSWER,

@@ -153,7 +153,25 @@ async def test_a_worker_that_never_reports_ends_at_its_limit(tmp_path: Path) -> 
     async with telegram_gateway(tmp_path, rules) as g:
         g.say("go")
         assert (await result_of(g))["resolved_by"] == "overseer"
-        assert len(g.asked("worker")) == 4
+        assert len(g.asked("worker")) == 4 + 1
+        assert g.asked("worker")[-1].body["tool_choice"] == "none"
+
+
+async def test_a_worker_without_steps_tells_the_person_who_decides_what_it_has(
+    tmp_path: Path,
+) -> None:
+    to_a_person = {"default": {"action": "escalate", "tier": "human"}}
+    rules = [
+        delegate([*TABLE[:1], to_a_person], max_iterations=1),
+        says("worker", "half of it", last="Report in text what you have"),
+        {"when": {"tier": "worker"}, "reply": {"tool_calls": [THINK]}},
+        ANSWER,
+    ]
+    async with telegram_gateway(tmp_path, rules) as g:
+        g.say("go")
+        question = await g.hears("half of it")
+        g.press(question, "Stop")
+        assert (await result_of(g))["status"] == "rejected"
 
 
 async def test_a_worker_whose_model_is_refused_fails_and_the_parent_hears_why(
@@ -214,7 +232,7 @@ async def test_each_tier_gets_its_own_tools_and_its_key(tmp_path: Path) -> None:
         assert tools == {
             "parent": {"think", "delegate_task"},
             "worker": {"think", "report_outcome"},
-            "overseer": {"extend_table", "resolve", "escalate_to_human"},
+            "overseer": {"extend_table", "ask_worker", "resolve", "escalate_to_human"},
         }
         assert {r.headers["Authorization"] for r in g.models.requests} == {f"Bearer {KEY}"}
         assert "go" not in [m["content"] for m in g.asked("worker")[0].messages]

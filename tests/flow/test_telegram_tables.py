@@ -77,6 +77,7 @@ async def test_an_escalated_branch_reaches_the_overseer_with_a_clean_delta(
         assert brief["reported_branch"] == branch
         assert {tool["function"]["name"] for tool in g.asked("overseer")[0].tools} == {
             "extend_table",
+            "ask_worker",
             "resolve",
             "escalate_to_human",
         }
@@ -169,7 +170,7 @@ async def test_a_corrected_report_counts(tmp_path: Path) -> None:
     assert (result["branch"], result["usage"]["calls"]) == ("ok", 2)
 
 
-async def test_an_overseer_that_extends_sends_a_fresh_worker(tmp_path: Path) -> None:
+async def test_an_overseer_that_wants_a_fresh_worker_gets_one(tmp_path: Path) -> None:
     condition = {
         "description": "A captcha is shown",
         "branches": {"seen": {"action": "report", "format": "Blocked: {evidence}"}},
@@ -178,7 +179,7 @@ async def test_an_overseer_that_extends_sends_a_fresh_worker(tmp_path: Path) -> 
         delegate(YAML_TABLE),
         report("A captcha is shown", "seen", "puzzle", when={"system": "A captcha is shown"}),
         report("default", "default", "puzzle"),
-        call("overseer", "extend_table", {"conditions": [condition], "reason": "missing"}),
+        call("overseer", "extend_table", {"conditions": [condition], "fresh": True}),
         ANSWER,
     ]
     async with telegram_gateway(tmp_path, rules) as g:
@@ -187,6 +188,7 @@ async def test_an_overseer_that_extends_sends_a_fresh_worker(tmp_path: Path) -> 
         assert (result["summary"], result["branch"]) == ("Blocked: puzzle", "seen")
         first, second = g.asked("worker")
         assert len(second.messages) == 2
+        assert "puzzle" in second.messages[1]["content"]
         assert "A captcha" not in first.messages[0]["content"]
 
 
@@ -263,7 +265,7 @@ async def test_expand_lets_the_overseer_write_the_sub_branches(tmp_path: Path) -
     sub = {"description": "It answers in Latin", "branches": {"ok": {"action": "report"}}}
     rules = [
         delegate(table),
-        report("It answers in Latin", "ok", "salve", when={"system": "in Latin"}),
+        report("It answers in Latin", "ok", "salve", when={"last": "in Latin"}),
         report(1, "odd", "salve"),
         call("overseer", "extend_table", {"conditions": [sub], "reason": "asked to"}),
         ANSWER,

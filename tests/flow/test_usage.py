@@ -7,8 +7,8 @@ from storage.records.entries import Usage
 from storage.records.ledger import LedgerLine
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, new_session
 from tests.flow.conftest import Gateway, gateway
+from tests.support.stores import Clock, new_session
 
 MODELS = {
     tier: {"model": f"scripted:{tier}", "input_cost": 0.001, "output_cost": 0.01}

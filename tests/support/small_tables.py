@@ -9,5 +9,13 @@ def one(**more: Any) -> dict[str, Any]:
     return {key: value for key, value in made.items() if value is not None}
 
 
+def listed(conditions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Conditions with their branches as a list, as the schema asks for them."""
+    return [
+        {**each, "branches": [{"name": name, **to} for name, to in each["branches"].items()]}
+        for each in conditions
+    ]
+
+
 def table_of(*conditions: Any, **more: Any) -> dict[str, Any]:
     return {"conditions": list(conditions or [one()]), "default": "escalate", **more}

@@ -1,5 +1,6 @@
 """A delegation as a pure function of its events: no model, no store, no clock.
 
-`machine` says the next step; a worker's report is matched to its table in `report`; `judge` and
-`overseer` read what those say; `arguments` is how a call's arguments are read.
+`machine` says the next step from a `state`; a worker's report is matched to its table in `report`
+and goes along it in `routes`; `judge` and `overseer` read what those say; `arguments` is how a
+call's arguments are read.
 """

@@ -114,6 +114,22 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True)
+class CutShort:
+    """The worker could not go on, and this is what it has."""
+
+    reason: Literal["max_iterations", "context_window", "timeout", "stalled", "model_error"]
+    text: str
+    """The same in words."""
+    found: str
+    """Its last words, or what its session shows; never empty."""
+    tail: str = ""
+    """End of the worker's raw tool output."""
+    ended: bool = False
+    """Its conversation cannot be taken up again."""
+    kind: Literal["cut_short"] = "cut_short"
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """An independent model held the outcome against the acceptance criteria."""
 
@@ -129,6 +145,16 @@ class Extended:
     conditions: Any
     reason: str
     kind: Literal["extended"] = "extended"
+    fresh: bool = True
+    """A new worker runs with the table; else the one that reported goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequested:
+    """The overseer wants the worker that reported to check something, and to report again."""
+
+    check: str
+    kind: Literal["check_requested"] = "check_requested"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +213,10 @@ Event = (
     | ModelFailed
     | TimedOut
     | Stalled
+    | CutShort
     | Judged
     | Extended
+    | CheckRequested
     | Resolved
     | HumanRequested
     | GaveUp
@@ -229,7 +257,8 @@ class RunWorker:
     attempt: int
     """From 1; each attempt is a fresh agent."""
     told: tuple[str, ...] = ()
-    """What this agent was sent back with so far: a correction, a judge's feedback."""
+    """What this agent was sent back with so far: a correction, a judge's feedback, further
+    conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +298,7 @@ class AwaitHuman:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    status: Literal["completed", "failed", "interrupted", "timeout", "rejected"]
+    status: Literal["completed", "partial", "failed", "interrupted", "timeout", "rejected"]
     summary: str
     exit_reason: str
     resolved_by: Literal["worker", "overseer", "human"] | None = None

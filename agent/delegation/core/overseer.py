@@ -8,48 +8,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from agent.delegation.core.arguments import Fault, Prose, read_arguments
 from agent.delegation.tables.model import fold
+from agent.delegation.tables.schema import CONDITIONS
 from agent.text.untrusted import as_text, unquoted
-from storage.records.entries import Json
 
 MAX_OPTIONS = 8
 OPTION_LIMIT = 1_000
 """Characters of one option."""
-
-_ACTION: Json = {
-    "type": "object",
-    "properties": {
-        "action": {
-            "type": "string",
-            "enum": ["report", "report_with_evidence", "escalate", "expand"],
-        },
-        "tier": {
-            "type": "string",
-            "enum": ["overseer", "human"],
-            "description": "With escalate only.",
-        },
-        "prompt": {"type": "string", "description": "With escalate and expand only."},
-        "format": {"type": "string", "description": "With report actions only: what to report."},
-    },
-    "required": ["action"],
-}
-
-_CONDITIONS: Json = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "type": "object",
-        "properties": {
-            "description": {"type": "string"},
-            "checks": {"type": "array", "items": {"type": "string"}},
-            "branches": {
-                "type": "object",
-                "description": "Branch name to action.",
-                "additionalProperties": _ACTION,
-            },
-        },
-        "required": ["description", "branches"],
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +21,12 @@ class Extension:
     conditions: Any
     """As given and plain; `extend` of tables.parse says whether the table takes them."""
     reason: str
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCheck:
+    check: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +71,29 @@ def _options(value: Any) -> list[str]:
     return list(labels.values())
 
 
+def _flag(value: Any) -> bool:
+    return fold(as_text(value)) in ("true", "yes", "1")
+
+
 class ExtendArguments(BaseModel):
     model_config = ConfigDict(json_schema_extra={"required": ["conditions"]})
 
     conditions: Annotated[
-        Any, _needed("conditions are missing: give at least one"), WithJsonSchema(_CONDITIONS)
+        Any, _needed("conditions are missing: give at least one"), WithJsonSchema(CONDITIONS)
     ] = Field(description="New conditions. One with the description of an old one replaces it.")
     reason: Prose = Field(description="Why the table needs them.")
+    fresh: Annotated[bool, BeforeValidator(_flag, json_schema_input_type=bool)] = Field(
+        description="true: a new worker begins anew, told what the last one did. Else that one "
+        "goes on."
+    )
+
+
+class CheckArguments(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"required": ["check"]})
+
+    check: Annotated[Prose, _needed("check is missing: say what the worker is to look at")] = Field(
+        description="What to look at or run, and what to report of it."
+    )
 
 
 class ResolveArguments(BaseModel):
@@ -135,6 +121,7 @@ class HumanArguments(BaseModel):
 
 
 EXTEND_TABLE = ExtendArguments.model_json_schema()
+ASK_WORKER = CheckArguments.model_json_schema()
 RESOLVE = ResolveArguments.model_json_schema()
 ESCALATE_TO_HUMAN = HumanArguments.model_json_schema()
 """JSON schemas of the tools' arguments."""
@@ -142,7 +129,14 @@ ESCALATE_TO_HUMAN = HumanArguments.model_json_schema()
 
 def parse_extension(arguments: Mapping[str, Any]) -> Extension | Fault:
     given = read_arguments(ExtendArguments, arguments)
-    return given if isinstance(given, Fault) else Extension(given.conditions, given.reason)
+    if isinstance(given, Fault):
+        return given
+    return Extension(given.conditions, given.reason, given.fresh)
+
+
+def parse_check(arguments: Mapping[str, Any]) -> WorkerCheck | Fault:
+    given = read_arguments(CheckArguments, arguments)
+    return given if isinstance(given, Fault) else WorkerCheck(given.check)
 
 
 def parse_resolution(arguments: Mapping[str, Any]) -> Resolution | Fault:

@@ -110,6 +110,7 @@ class ReportArguments(BaseModel):
     )
 
 
+REPORT_NAME = "report_outcome"
 REPORT_TOOL = ReportArguments.model_json_schema()
 """JSON schema of report_outcome's arguments."""
 

@@ -1,1 +1,2 @@
-"""Branch tables: the form they have (`model`) and how they are read (`parse`). Pure."""
+"""Branch tables: their form (`model`), as models are asked for them (`schema`) and as they are read
+(`parse`). Pure."""

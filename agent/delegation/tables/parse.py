@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -232,6 +233,25 @@ class ActionForm(_Form):
         return Action(self.action, tier, self.prompt or "", self.format or "")
 
 
+def _by_name(given: Any) -> Any:
+    """Branches given as a list of {name, action, …} as an object of name to the rest."""
+    if not isinstance(given, list) or not given:
+        return given
+    named: dict[str, Any] = {}
+    faults = []
+    for number, item in enumerate(given, 1):
+        name = item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str) or not name.strip():
+            faults.append(f'branch {number} of the list must be {{"name": text, "action": …}}')
+        elif name in named:
+            faults.append(f"{quote(name)} stands twice")
+        else:
+            named[name] = {key: value for key, value in item.items() if key != "name"}
+    if faults:
+        raise ValueError(*faults)
+    return named
+
+
 def _branches(given: dict[str, ActionForm]) -> dict[str, ActionForm]:
     faults = [text for _, text in _repeated(given)]
     faults += [_RESERVED for name in given if fold(name) == DEFAULT]
@@ -249,7 +269,10 @@ class ConditionForm(_Form):
     description: ConditionName | None = None
     condition: ConditionName | None = None
     checks: list[Name] | None = None
-    branches: Annotated[dict[str, ActionForm], AfterValidator(_branches)] | None = None
+    branches: (
+        Annotated[dict[str, ActionForm], BeforeValidator(_by_name), AfterValidator(_branches)]
+        | None
+    ) = None
     branch: ActionForm | None = None
     default: ActionForm | None = None
 
@@ -322,7 +345,7 @@ _WANTED = {
     "ActionForm": 'an action is an object like {"action": "report"}',
     "conditions": "must be a list of conditions",
     "checks": "must be a list of texts",
-    "branches": "must be an object of branch name to action",
+    "branches": "must be a list of {name, action}, or an object of branch name to action",
 }
 _WORDS = {"action": ("an action", ActionKind), "tier": ("a tier", EscalationTier)}
 

@@ -7,11 +7,13 @@ from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, func, i
 from storage.records.entries import Usage
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.sql.dialect import Count
+from storage.sql.prepared import Prepared
 from storage.sql.rows import Shape, usage_shape
 from storage.sql.schema import ledger
 
-_ADD = insert(ledger)
 _LINES = Shape(LedgerLine, ledger, usage=usage_shape(ledger))
+_LINE = [column.name for column in ledger.c if not column.primary_key]
+_ADD = Prepared(insert(ledger).values({name: bindparam(name) for name in _LINE}))
 _COST = func.sum(ledger.c.cost)
 _UNKNOWN = func.count() - func.count(ledger.c.cost)
 _SUMS = (
@@ -36,7 +38,7 @@ class SqlLedger:
 
     def add(self, line: LedgerLine) -> None:
         day = datetime.fromtimestamp(self._now, UTC).date().isoformat()
-        self._connection.execute(_ADD, _LINES.row(line) | {"time": self._now, "day": day})
+        _ADD.run(self._connection, _LINES.row(line) | {"time": self._now, "day": day})
 
     def by_tier(self, delegation: int) -> dict[str, Usage]:
         rows = self._connection.execute(_BY_TIER, {"delegation": delegation})

@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
+from agent.compaction.service import Compacting
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
+from agent.delegation.prompts import Means
 from agent.delegation.result import to_text
 from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import (
@@ -22,6 +24,7 @@ from agent.delegation.tables.parse import parse_table
 from agent.delegation.transcript import files_touched, tool_calls_text, worker_paths
 from agent.models.base import ModelSpec, Reply, Request
 from agent.models.registry import Models
+from agent.settings import CompactionConfig
 from agent.tools.base import Done, Waiting
 from storage.records.delegations import Delegation
 from storage.records.entries import (
@@ -73,8 +76,16 @@ class Scene:
         self.store = store
         nobody = Nobody()
         models = Models({"parent": ModelSpec("parent", "big")})
+        compacting = Compacting(nobody, CompactionConfig())
         self.subagents = Subagents(
-            self.store, nobody, nobody, models, nobody, lambda *_: {}, Slots(3)
+            self.store,
+            nobody,
+            nobody,
+            models,
+            nobody,
+            lambda *_: Means({}, "", 50),
+            compacting,
+            Slots(3),
         )
 
     async def delegated(

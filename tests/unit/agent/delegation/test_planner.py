@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.delegation.arguments import Arguments
+from agent.delegation.caller import Caller, Limits
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.model import Hydrated, Probe
-from agent.delegation.planner import Arguments, Caller, HandOverRequest, Limits, Planner
+from agent.delegation.planner import HandOverRequest, Planner
 from agent.errors import ToolError
-from agent.models.base import ModelSpec
+from agent.models.base import ModelSpec, Prices
 from agent.models.registry import RANKS, Models
 from tests.support.small_tables import table_of
 
@@ -105,6 +107,59 @@ async def test_of_entries_with_one_model_string_a_child_means_one_it_may_ask_for
         assert task.worker == meant
 
 
+PAID = Caller(RANKS["parent"], 0, frozenset(), prices=Prices(None, 1e-5))
+
+
+async def test_a_child_is_never_dearer_than_its_parent() -> None:
+    for name in ("worker", "overseer", "parent", "cheap", "unpriced", "mystery"):
+        await one({"model": name}, PAID)
+    for name in ("dear", "huge"):
+        with pytest.raises(
+            ToolError, match=r"dearer.*Not dearer: worker, overseer, parent, cheap;"
+        ):
+            await one({"model": name}, PAID)
+        assert (await one({"model": name}, PAID, allow_dearer=True)).worker == "dear"
+
+
+async def test_what_a_parent_of_unknown_price_asks_for_is_not_dearer() -> None:
+    assert (await one({"model": "dear"})).worker == "dear"
+
+
+async def test_a_default_worker_that_is_dearer_is_an_error_too() -> None:
+    cheap = Caller(RANKS["worker"], 1, frozenset(), prices=Prices(None, 1e-7))
+    with pytest.raises(ToolError, match=r"the default, worker, is dearer.*\?/1 against \?/0.1"):
+        await one({}, cheap)
+    assert (await one({"model": "cheap"}, cheap)).worker == "cheap"
+
+
+async def test_only_the_runtime_climbs_to_what_is_dearer() -> None:
+    task = await one({"branch_table": table_of(escalation_model="dear")}, PAID)
+    assert (task.overseer, task.warnings) == ("dear", ())
+
+
+async def test_models_are_found_by_their_last_part_where_that_is_unique() -> None:
+    models = Models(
+        {
+            "parent": ModelSpec("", "anthropic/claude-opus-4-6"),
+            "overseer": ModelSpec("", "anthropic/claude-sonnet-4-6"),
+        },
+        {
+            "one": ModelSpec("", "openrouter/qwen/qwen3"),
+            "two": ModelSpec("", "ollama_chat/qwen3"),
+        },
+    )
+    planner = Planner(models, Limits(), PARENT, nothing)
+    table = table_of(escalation_model="claude-sonnet-4-6")
+    asked = {"goal": "x", "model": "claude-sonnet-4-6", "branch_table": table}
+    (task,) = await planner.plan(asked, 7)
+    assert (task.worker, task.overseer, task.warnings) == ("overseer", "overseer", ())
+    with pytest.raises(ToolError, match="'qwen3' may be ollama_chat/qwen3, openrouter/qwen/qwen3"):
+        await planner.plan({"goal": "x", "model": "qwen3"}, 7)
+    (task,) = await planner.plan(asked | {"branch_table": table_of(escalation_model="qwen3")}, 7)
+    assert task.overseer == "overseer"
+    assert "'qwen3' may be several models" in task.warnings[0]
+
+
 async def test_a_childs_table_climbs_no_higher_than_the_overseer_tier() -> None:
     for name, meant in (("overseer", "overseer"), ("cheap", "cheap"), ("dear", "overseer")):
         task = await one({"branch_table": table_of(escalation_model=name)}, CHILD)
@@ -126,14 +181,28 @@ async def test_without_an_escalation_model_the_overseer_tier_escalates() -> None
 
 async def test_toolsets_are_the_callers_or_fewer() -> None:
     assert (await one({"toolsets": []})).toolsets == ()
-    assert (await one({"toolsets": ["file"]}, Caller(2, 0, frozenset()))).toolsets == ()
-    task = await one({"toolsets": ["file", "terminal", "memory"]})
+    task = await one({"toolsets": ["file", "memory"]})
     assert task.toolsets == ("file",)
-    assert task.warnings == (
-        "toolset 'terminal' is not switched on here",
-        "toolset 'memory' is never given to children",
-    )
+    assert task.warnings == ("toolset 'memory' is never given to children",)
     assert len((await one({"toolsets": ["memory"] * 100})).warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("caller", "said"),
+    [
+        (PARENT, "'terminal' is not switched on; switched on here are file"),
+        (Caller(2, 0, frozenset()), "'terminal' is not switched on; none is"),
+    ],
+)
+async def test_a_toolset_that_is_not_switched_on_is_an_error_before_anything_is_read(
+    caller: Caller, said: str
+) -> None:
+    async def hand_over(_: HandOverRequest) -> None:
+        raise AssertionError("nothing is handed over")
+
+    planner = Planner(MODELS, Limits(), caller, hand_over)
+    with pytest.raises(ToolError, match=said):
+        await planner.plan({"goal": "x", "toolsets": ["terminal"]}, 7)
 
 
 async def test_the_delegation_toolset_comes_with_the_role_of_an_orchestrator() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agent.models.base import Model, ModelSpec, Reply, Request
+from agent.models.base import Model, ModelSpec, Prices, Reply, Request
+from agent.models.litellm_prices import listed_prices
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import Answer, Rule, ScriptedModel
 from storage.records.entries import message
@@ -51,6 +52,56 @@ def test_a_name_is_a_tier_then_a_preset_then_a_model_string() -> None:
 @pytest.mark.parametrize("name", ["", "gpt-9", "PARENT", "smal"])
 def test_a_name_that_is_not_configured_is_not_found(name: str) -> None:
     assert Models({"parent": PARENT, "worker": WORKER}).find(name) is None
+
+
+def test_a_name_may_be_the_last_part_of_one_model_string() -> None:
+    models = Models(
+        {"parent": ModelSpec("", "anthropic/claude"), "worker": ModelSpec("", "openai/gpt")},
+        {"far": ModelSpec("", "openrouter/openai/gpt"), "near": ModelSpec("", "ollama/local")},
+    )
+    found = {name: models.find(name) for name in ("claude", "local", "openai/gpt", "gpt", "laude")}
+    assert {name: spec.name for name, spec in found.items() if spec} == {
+        "claude": "parent",
+        "local": "near",
+        "openai/gpt": "worker",
+    }
+    assert [spec.name for spec in models.meant("gpt")] == ["worker", "judge", "far"]
+
+
+def test_listed_prices_hold_where_none_is_configured() -> None:
+    models = Models(
+        {"parent": ModelSpec("", "big"), "worker": ModelSpec("", "small", output_cost=1e-6)},
+        {"cheap": ModelSpec("", "tiny")},
+        {"big": Prices(1e-5, 1e-5), "small": Prices(1.0, 1.0), "tiny": Prices(1e-7, 1e-7)},
+    )
+    specs = {spec.name: spec for spec in models.specs()}
+    assert models.prices(specs["parent"]) == Prices(1e-5, 1e-5)
+    assert models.prices(specs["worker"]) == Prices(None, 1e-6)
+    assert models.rank(specs["cheap"]) == models.rank(specs["worker"])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "dearer"),
+    [
+        (Prices(1, 1), Prices(1, 1), False),
+        (Prices(2, 1), Prices(1, 1), True),
+        (Prices(1, 2), Prices(1, 1), True),
+        (Prices(1, 1), Prices(2, 1), False),
+        (Prices(9, None), Prices(None, 1), False),
+        (Prices(9, 9), Prices(), False),
+        (Prices(), Prices(1, 1), False),
+    ],
+)
+def test_only_what_is_known_of_both_is_compared(ours: Prices, theirs: Prices, dearer: bool) -> None:
+    assert ours.dearer_than(theirs) is dearer
+
+
+def test_litellms_list_has_prices_by_the_name_with_and_without_provider() -> None:
+    names = ["anthropic/claude-sonnet-4-6", "claude-sonnet-4-6", "gemini/gemini-2.5-flash"]
+    strangers = ["openai/claude-sonnet-4-6", "small", "ollama_chat/qwen3", "x/"]
+    listed = listed_prices([*names, *strangers])
+    assert set(listed) == set(names)
+    assert listed[names[0]] == listed[names[1]] == Prices(3e-6, 15e-6)
 
 
 def test_names_lists_tiers_and_presets_once() -> None:

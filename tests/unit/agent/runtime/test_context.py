@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from agent.runtime.context import INTERRUPTED, WAITING, context
+from agent.runtime.context import INTERRUPTED, WAITING, context, grown
 from storage.records.entries import Entry, Json, Kind, message, record
 from storage.tree.paths import from_first_kept
 
@@ -360,3 +360,24 @@ def test_everything_that_was_said_is_told_once(path: tuple[Entry, ...]) -> None:
         text = entry.body.get("content") if entry.kind is Kind.MESSAGE else None
         if text:
             assert told.count(text) == 1
+
+
+@given(_paths(), st.data())
+def test_a_context_that_grew_is_the_same_as_one_made_at_once(
+    path: tuple[Entry, ...], data: st.DataObject
+) -> None:
+    before = None
+    for end in sorted(data.draw(st.lists(st.integers(0, len(path)), max_size=4))):
+        before = grown(before, path[:end], "m")
+        shown = deepcopy(before.messages)
+        assert shown == context(path[:end], "m")
+        assert grown(before, path, "m").messages == context(path, "m")
+        assert before.messages == shown
+
+
+def test_a_context_of_another_path_or_model_is_not_gone_on_with() -> None:
+    path, other = (path_of(user(text), assistant("yes"), user("so")) for text in ("one", "two"))
+    before = grown(None, path[:2], "m")
+    assert grown(before, other, "m").messages == context(other, "m")
+    assert not before.begins(path, "another")
+    assert before.begins(path, "m")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.tools.workspace import (
@@ -19,6 +19,7 @@ from agent.tools.workspace import (
     Workspace,
     WorkspaceError,
 )
+from tests.support.examples import examples
 
 T = TypeVar("T")
 
@@ -311,7 +312,7 @@ names = st.sampled_from(["..", ".", "", "a", "b", "out", "in", "link", "outside"
 anything = st.text(max_size=20)
 
 
-@settings(deadline=None, max_examples=150)
+@examples(1.5)
 @given(st.lists(names | anything, max_size=8).map("/".join), st.booleans())
 def test_no_path_reads_or_makes_anything_outside(path: str, absolute: bool) -> None:
     with tempfile.TemporaryDirectory() as made:

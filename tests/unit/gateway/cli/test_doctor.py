@@ -35,6 +35,16 @@ async def test_the_worst_case_number_of_children_is_stated(
     assert text in finding.text
 
 
+async def test_a_worker_that_is_dearer_than_the_parent_is_a_fault(tmp_path: Path) -> None:
+    models = {"parent": PRICED, "worker": PRICED | {"output_cost": 1e-5}}
+    (finding,) = await found(tmp_path, "models.worker", models=models)
+    assert not finding.ok
+    assert "delegation.allow_dearer" in finding.text
+    allowed = {"allow_dearer": True}
+    assert await found(tmp_path, "models.worker", models=models, delegation=allowed) == []
+    assert await found(tmp_path, "models.worker", models={"parent": PRICED}) == []
+
+
 async def test_a_budget_without_prices_is_a_fault(tmp_path: Path) -> None:
     models = {"parent": PRICED, "presets": {"cheap": {"model": "demo", "api_base": "http://x"}}}
     (finding,) = await found(tmp_path, "budgets", models=models, budgets={"day": 1.0})

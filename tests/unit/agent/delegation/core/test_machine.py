@@ -9,6 +9,7 @@ from agent.delegation.core.events import (
     Asked,
     AskHuman,
     AwaitHuman,
+    CheckRequested,
     Event,
     Exhausted,
     Expired,
@@ -28,8 +29,9 @@ from agent.delegation.core.events import (
     event_from_json,
     event_to_json,
 )
-from agent.delegation.core.machine import State, advance, begin, fold
+from agent.delegation.core.machine import advance, begin, fold
 from agent.delegation.core.overseer import HumanRequest, Resolution
+from agent.delegation.core.state import State
 from agent.delegation.tables.parse import parse_table
 from tests.support.seed_tables import YAML_TABLE
 
@@ -113,13 +115,46 @@ def test_a_wrong_outcome_is_corrected_once_then_takes_the_default(wrong: Event) 
     assert finished(after(corrected, right)).branch == "ok"
 
 
-def test_an_extended_table_runs_a_fresh_worker_that_may_match_it() -> None:
-    extension = Extended(
-        [{"description": "A captcha", "branches": {"seen": {"action": "report"}}}], "missing"
+CAPTCHA = [{"description": "A captcha", "branches": {"seen": {"action": "report"}}}]
+
+
+def test_after_an_extension_the_same_worker_goes_on_with_what_is_new() -> None:
+    begun = started()
+    state = after(begun, reported("default", "default"), Extended(CAPTCHA, "missing", fresh=False))
+    assert isinstance(state.step, RunWorker)
+    assert state.step.attempt == 1
+    (told,) = state.step.told
+    assert "4. A captcha" in told
+    assert "Page loads" not in told
+    assert state.begun_with == begun.table
+    assert finished(after(state, reported(4, "seen"))).branch == "seen"
+
+
+def test_an_extension_for_a_fresh_worker_begins_a_new_attempt_with_the_whole_table() -> None:
+    stored = {"conditions": CAPTCHA, "reason": "missing", "kind": "extended"}
+    for extension in (Extended(CAPTCHA, "", fresh=True), event_from_json(stored)):
+        state = after(started(), reported("default", "default"), extension)
+        assert state.step == RunWorker(2)
+        assert state.begun_with == state.table
+        assert finished(after(state, reported("A captcha", "seen"))).branch == "seen"
+
+
+def test_a_worker_that_went_on_may_be_corrected_again() -> None:
+    wrong = Narrated("hm")
+    extension = Extended(CAPTCHA, "", fresh=False)
+    state = after(started(), wrong, wrong, extension, wrong)
+    assert isinstance(state.step, RunWorker)
+    assert [text[:5] for text in state.step.told] == ["Error", "The b", "Error"]
+
+
+def test_a_check_sends_the_same_worker_back_and_counts_as_a_cycle() -> None:
+    state = after(
+        started(max_depth=1), reported("default", "default"), CheckRequested("the <b>log</b>")
     )
-    state = after(started(), reported("default", "default"), extension)
-    assert state.step == RunWorker(2)
-    assert finished(after(state, reported("A captcha", "seen"))).branch == "seen"
+    assert isinstance(state.step, RunWorker)
+    assert (state.step.attempt, len(state.step.told)) == (1, 1)
+    assert "<b>log</b>" in state.step.told[0]
+    assert isinstance(after(state, reported("default", "default")).step, AskHuman)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.delegation.core.events import (
@@ -12,6 +12,8 @@ from agent.delegation.core.events import (
     Asked,
     AskHuman,
     AwaitHuman,
+    CheckRequested,
+    CutShort,
     Event,
     Exhausted,
     Expired,
@@ -38,10 +40,12 @@ from agent.delegation.core.events import (
     events_of,
 )
 from agent.delegation.core.judge import Verdict
-from agent.delegation.core.machine import State, advance, begin, fold
+from agent.delegation.core.machine import advance, begin, fold
 from agent.delegation.core.overseer import HumanRequest, Resolution
+from agent.delegation.core.state import State
 from agent.delegation.tables.parse import parse_table
 from storage.records.entries import Draft, Entry
+from tests.support.examples import examples
 
 TABLE = parse_table(
     [
@@ -143,6 +147,39 @@ def test_a_judge_that_takes_too_long_is_inconclusive_and_the_work_stands(event: 
     }
 
 
+HALF = CutShort("timeout", "stopped after 30 s", "two of three", "tail")
+
+
+def test_what_a_worker_has_that_cannot_go_on_is_a_partial_result_that_nobody_judges() -> None:
+    end = finished(after(begin(CRITERIA), HALF))
+    assert (end.status, end.exit_reason, end.summary) == ("partial", "timeout", "two of three")
+    assert end.warnings == ("stopped after 30 s",)
+    assert end.verdict is None
+
+
+def test_with_a_table_it_goes_the_way_of_the_default() -> None:
+    state = after(begin(replace(TASK, table=TABLE)), HALF)
+    assert isinstance(state.step, RunOverseer)
+    assert (state.step.delta.observed, state.step.delta.raw_tail) == ("two of three", "tail")
+    assert "stopped after 30 s" in state.step.delta.reason
+
+
+def test_a_default_that_reports_is_partial_then() -> None:
+    table = parse_table([{"condition": "There", "branch": "report"}, {"default": "report"}])
+    end = finished(after(begin(replace(CRITERIA, table=table)), HALF))
+    assert (end.status, end.exit_reason, end.branch) == ("partial", "timeout", "default")
+    assert (end.summary, end.verdict) == ("two of three", None)
+
+
+@pytest.mark.parametrize(("ended", "attempt"), [(False, 1), (True, 2)])
+def test_a_conversation_that_has_ended_is_not_taken_up_again(ended: bool, attempt: int) -> None:
+    extension = Extended([{"description": "new", "branch": "report"}], "", fresh=False)
+    for more in (extension, CheckRequested("the log")):
+        state = after(begin(replace(TASK, table=TABLE)), replace(HALF, ended=ended), more)
+        assert isinstance(state.step, RunWorker)
+        assert (state.step.attempt, state.ended) == (attempt, False)
+
+
 def test_a_delegation_that_is_interrupted_while_it_is_judged_is_interrupted() -> None:
     assert finished(after(begin(CRITERIA), Narrated("a"), Interrupted())).status == "interrupted"
 
@@ -180,13 +217,20 @@ def possible(state: State) -> list[Event]:
                 report("nowhere", "nothing"),
                 Reported({}, "", "no JSON"),
             ]
-            return [Narrated("text"), Exhausted(50), *ends, *(reports if state.table else [])]
+            short: list[Event] = [
+                CutShort("max_iterations", "no steps left", "half"),
+                CutShort("model_error", "away", "half", ended=True),
+            ]
+            ends += [Narrated("text"), Exhausted(50), *short]
+            return [*ends, *(reports if state.table else [])]
         case RunOverseer():
             condition = {"description": f"new {state.cycles}", "branches": {"x": "report"}}
             request = HumanRequest("What now?", ("Use the mirror",))
             resolution = Resolution("done", None, "")
             return [
                 Extended([condition], "missing"),
+                Extended([condition], "missing", fresh=False),
+                CheckRequested("the log"),
                 HumanRequested(request),
                 Resolved(resolution),
                 GaveUp("no idea"),
@@ -205,7 +249,7 @@ def possible(state: State) -> list[Event]:
             return [Interrupted(), Answered("stop", "Bob")]
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(st.data())
 def test_on_every_route_the_books_fold_to_the_state_and_limits_hold(data: Any) -> None:
     table = data.draw(st.sampled_from([TABLE, None]))

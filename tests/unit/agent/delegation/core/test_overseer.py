@@ -20,7 +20,7 @@ from agent.delegation.core.overseer import (
 from agent.delegation.tables.model import to_json
 from agent.delegation.tables.parse import extend, parse_table
 from tests.support.seed_tables import YAML_TABLE
-from tests.support.small_tables import one
+from tests.support.small_tables import listed, one
 
 
 @pytest.mark.parametrize("schema", [EXTEND_TABLE, RESOLVE, ESCALATE_TO_HUMAN])
@@ -29,7 +29,7 @@ def test_the_schemas_are_json_schemas(schema: dict[str, Any]) -> None:
 
 
 def test_conditions_that_a_table_takes_fit_the_schema() -> None:
-    conditions = to_json(parse_table(YAML_TABLE))["conditions"]
+    conditions = listed(to_json(parse_table(YAML_TABLE))["conditions"])
     arguments = {"conditions": conditions, "reason": "none fitted"}
     jsonschema.validate(arguments, EXTEND_TABLE)
     parsed = parse_extension(arguments)

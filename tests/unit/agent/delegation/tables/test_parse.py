@@ -14,6 +14,7 @@ from agent.delegation.tables.model import (
     to_json,
 )
 from agent.delegation.tables.parse import TableError, extend, parse_table
+from tests.support import small_tables
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 from tests.support.small_tables import one, table_of
 
@@ -112,6 +113,20 @@ def test_the_list_form_and_the_object_form_have_one_normal_form() -> None:
     ]
     assert to_json(parse_table({"conditions": conditions, **items[-1]})) == to_json(listed)
     assert to_json(listed)["conditions"] == conditions
+
+
+def test_branches_may_be_a_list_of_named_actions() -> None:
+    table = parse_table(YAML_TABLE)
+    form = to_json(table)
+    assert parse_table(form | {"conditions": small_tables.listed(form["conditions"])}) == table
+    text = """
+    conditions:
+      - description: a
+        branches: [{name: ok, action: report}, {name: no, action: escalate, tier: human}]
+    default: {action: escalate}
+    """
+    names = [branch.name for branch in parse_table(text).conditions[0].branches]
+    assert names == ["ok", "no"]
 
 
 # What is accepted.
