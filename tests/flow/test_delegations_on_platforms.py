@@ -9,7 +9,7 @@ from tests.flow.on_discord import slash, talk
 from tests.flow.on_telegram import give, press
 from tests.flow.telegram_gateway import ANSWER, call, says, telegram_gateway
 
-LINES = [f"{number}. café & <b> *line*" for number in range(150)]
+LINES = [f"{number}. café & <b> *line*" for number in range(90)]
 TASK = {"goal": "find files", "acceptance_criteria": "It names three."}
 VERDICT = {"verdict": "FAIL", "reasoning": "only two"}
 JUDGED: list[Json] = [
@@ -73,7 +73,7 @@ async def test_in_telegram_one_that_waits_for_a_place_is_stopped(tmp_path: Path)
         g.say("go")
         await g.telegram.wait_for(lambda: g.asked("worker"), 30)
         g.say("/agents")
-        shown = await g.hears("queued")
+        shown = await g.hears("\nqueued")
         assert g.telegram.labels(shown) == ["Pause agent 1", "Stop agent 1", "Stop agent 2"]
         g.press(shown, "Stop agent 2")
         shown = await g.hears("⏹ #2 two\ninterrupted")
