@@ -97,6 +97,19 @@ async def test_how_often_a_worker_was_sent_back_is_shown(store: Store) -> None:
         await g.hears("ended · judge: FAIL · sent back once · ")
 
 
+async def test_a_part_of_the_work_is_no_success(store: Store) -> None:
+    rules = [
+        delegates({"goal": "one", "max_iterations": 1}),
+        says("half of it", last="Report in text what you have"),
+        calls("think", {"thought": "hm"}),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store) as g:
+        await ask(g)
+        await g.chat.say("/agents")
+        await g.hears("◐ #1 one\npartial · ")
+
+
 async def test_a_transcript_shows_whole_turns(store: Store) -> None:
     """One that is longer than a page is cut into pages of its own, and nothing is left out."""
     lines = [f"line {number} of the list" for number in range(200)]
