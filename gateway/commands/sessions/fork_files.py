@@ -1,8 +1,8 @@
 """The files of a fork.
 
 Where each session has a workspace of its own, a fork gets copies of the files that its history
-names, as they are when it is made: what was read or written on its path, by children too, and
-nothing else of the session it comes from. It is the first job in the fork's lane, so it is done
+names, as they are when it is made: what was read or written on its path, or written by children,
+and nothing else of the session it comes from. It is the first job in the fork's lane, so it is done
 before anything is answered there, and again after a crash.
 """
 
