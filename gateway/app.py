@@ -147,7 +147,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
-    work = JobContext(store, models, model, parent, compacting, composer)
+    work = JobContext(store, models, model, parent, compacting, composer, config.tools)
     runner = TurnRunner(
         store,
         failures,

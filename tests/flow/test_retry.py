@@ -191,7 +191,8 @@ async def test_arrows_show_the_other_answer_in_place_and_go_there(store: Store) 
         assert contents(g) == ["hello", "first", "go on"]
         await g.chat.press(shown, "▶")
         await g.settled()
-        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶"])
+        offer = "Bring a summary along"
+        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶", offer])
         await g.chat.press(shown, "▶")
         await g.settled()
         assert (shown.text, labels(shown)) == ("third", ["◀", "1/2", "▶"])
