@@ -4,7 +4,7 @@ UV ?= $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 PACKAGES := gateway adapters agent storage
 
-.PHONY: run demo test check bench pictures setup
+.PHONY: run demo test test-all check bench pictures setup
 
 run: setup
 	@$(BIN)/bough run $(if $(CONFIG),--config $(CONFIG))
@@ -12,11 +12,17 @@ run: setup
 demo: setup
 	@$(BIN)/bough demo
 
-# Many tests wait for processes: more workers than cores pay off.
+# Many tests wait for processes: more workers than cores pay off. Those of a file share what they
+# start, so one worker runs them all, and files come in their order: the long ones are not the last.
 WORKERS ?= 3
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(PYTEST)
+
+# The same with five times as many examples for each property.
+test-all: setup
+	$(PYTEST) --hypothesis-profile thorough
 
 check: setup
 	$(BIN)/ruff check .

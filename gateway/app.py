@@ -43,6 +43,7 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.answer import AgentAnswer
+from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
@@ -131,7 +132,8 @@ def _assemble(
     factory = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
-    compacting = Compacting(model, config.session)
+    writer = models.find(config.session.summary_model or "")
+    compacting = Compacting(model, config.session, writer)
     subagents = _subagents(
         config, store, models, model, judge_model, questions, factory, compacting
     )
@@ -145,7 +147,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
-    work = JobContext(store, models, model, answer.agent, compacting, composer)
+    work = JobContext(store, models, model, parent, compacting, composer, config.tools)
     runner = TurnRunner(
         store,
         failures,
@@ -156,7 +158,8 @@ def _assemble(
         jobs(work),
         running,
     )
-    router = Router(context, access, Edits(context).edited, failures, notices)
+    talk = Arrivals(control, runner).talk
+    router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
     platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)

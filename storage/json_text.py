@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ESCAPED = json.JSONEncoder(separators=(",", ":"))
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -17,11 +19,11 @@ def clean(text: str) -> str:
 def dumps(value: Any) -> str:
     """Compact JSON. Readable as it is, unless it holds what UTF-8 cannot say (lone surrogates,
     which a model may well write): then all of it is escaped, and comes back the same."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _COMPACT.encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
+        return _ESCAPED.encode(value)
     return text
 
 

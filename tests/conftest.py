@@ -1,5 +1,5 @@
 """What all tests share: databases (a file of SQLite to be copied, and a PostgreSQL server where
-there is one) and how examples are made."""
+there is one) and how examples are made: some, or many with `--hypothesis-profile thorough`."""
 
 import os
 import shutil
@@ -13,7 +13,10 @@ from storage.sql.migrate import upgrade
 from tests.support.postgres import HOW_TO_INSTALL, MISSING, PostgresServer, programs
 
 # How fast examples are made says more about the machine than about the code.
-settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "bough", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("bough"), max_examples=100)
 settings.load_profile("bough")
 
 

@@ -130,5 +130,7 @@ def _handoff(caller: Caller) -> Json:
     probe = _object(probe=_TEXT, result=_TEXT)
     properties["probe_results"] = {"type": "array", "items": probe}
     properties["dead_ends"] = _list(_TEXT, "What did not work.")
-    said = "What you know already; without it, your last reads and commands."
+    said = "What you know already"
+    if caller.given:
+        said += "; without it, your last reads and commands"
     return _object(**properties) | {"description": said}

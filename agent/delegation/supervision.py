@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -51,6 +51,7 @@ class Activity:
     """Of model calls, that were tried again after."""
     files: dict[str, str] = field(default_factory=dict)
     """Path → "read" or "wrote"."""
+    _queued: bool = False
     _beat: float = 0.0
     _began: float = 0.0
     """Later by the time in which it was paused."""
@@ -99,6 +100,27 @@ class Activity:
         if self.files.get(path) != "wrote":
             self.files[path] = what
 
+    @property
+    def queued(self) -> bool:
+        """It waits until another of the same agent ends."""
+        return self._queued
+
+    @asynccontextmanager
+    async def placed(self, places: asyncio.Semaphore) -> AsyncIterator[None]:
+        """Run what is inside once one of the places is free. Where it is stopped before, it needs
+        none: all that is left to do is to end."""
+        placed = False
+        self._queued = places.locked()
+        with suppress(Stopped):
+            async with self.watched(0, 0):
+                placed = await places.acquire()
+        self._queued = False
+        try:
+            yield
+        finally:
+            if placed:
+                places.release()
+
     @asynccontextmanager
     async def watched(self, cap: float, stall: float) -> AsyncIterator[None]:
         """Run what is inside under a cap and a stall limit, in seconds; 0 is none. Raises
@@ -112,7 +134,7 @@ class Activity:
             yield
         except asyncio.CancelledError:
             if self._fault is not None and self._task is not None and not self._task.uncancel():
-                raise self._fault from None
+                self._raise_fault()
             raise
         finally:
             self._task = None
@@ -135,8 +157,12 @@ class Activity:
                 return self._end(NoHeartbeat())
 
     def _raise_fault(self) -> None:
-        if self._fault is not None:
-            raise self._fault
+        """Who was stopped stays so; the limits of one step are not those of the next."""
+        fault = self._fault
+        if not isinstance(fault, Stopped):
+            self._fault = None
+        if fault is not None:
+            raise fault from None
 
     def _end(self, fault: Exception) -> None:
         if self._fault is not None:

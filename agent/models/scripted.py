@@ -19,7 +19,7 @@ The file is YAML. The first rule that fits a request decides the reply:
         reply:
           tool_calls:
             - {name: report_outcome, arguments: {condition: 1, branch: ok, evidence: "21 °C"}}
-          usage: {input: 900, output: 40}
+          usage: {input: 900, output: 40, cached: 800}
       - when: {last: hello}
         times: 1
         reply: {error: rate_limit, retry_after: 2}
@@ -115,6 +115,8 @@ class Spent(_Part):
 
     input: int = Field(ge=0, le=MOST_TOKENS)
     output: int = Field(ge=0, le=MOST_TOKENS)
+    cached: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Of the input."""
 
 
 class Answer(_Part):
@@ -266,9 +268,10 @@ def _see(request: Request) -> _Seen:
 def _text(item: Json) -> str:
     """The text of a message; of one made of parts, that of its text parts."""
     content = item.get("content")
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return content if isinstance(content, str) else ""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
 def _fits(when: When, request: Request, seen: _Seen) -> bool:
@@ -337,7 +340,8 @@ def _estimate(seen: _Seen, text: str, calls: Sequence[ToolCall]) -> Spent:
 
 
 def _usage(spec: ModelSpec, spent: Spent) -> Usage:
-    return Usage(spent.input, spent.output, 1, price(spec, spent.input, spent.output))
+    cost = price(spec, spent.input, spent.output, spent.cached)
+    return Usage(spent.input, spent.output, 1, cost, spent.cached)
 
 
 def _raw(text: str, calls: Sequence[ToolCall]) -> Json:

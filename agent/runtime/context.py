@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.models.replay import replayed
-from storage.records.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind, message
 from storage.records.record_entries import RecordKind, is_record
-from storage.records.speakers import guarded, told
-from storage.tree.paths import from_first_kept
+from storage.records.speakers import guarded, speaker_of, told
+from storage.tree.paths import from_first_kept, has_compaction
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
@@ -32,13 +32,95 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
     Of calls that share an id within one assistant message only the first is sent; a second result
     for the id is then told as a user message, like any result that has no call.
     """
-    visible = from_first_kept(path)
+    return grown(None, path, model).messages
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Since when people on a path are told apart."""
+
+    opens: bool | None = None
+    """Whether the first message of a person says whose it is; None where there is none yet."""
+    joined: int | None = None
+    """The place of the first message that does, where one before it does not."""
+
+    def noting(self, entry: Entry, at: int) -> "Company":
+        """With one more message, at this place."""
+        if entry.body.get("role") != "user" or self.opens or self.joined is not None:
+            return self
+        speaks = speaker_of(entry.body) is not None
+        if self.opens is None:
+            return Company(speaks)
+        return Company(False, at) if speaks else self
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A context, and how far it will stay as it is."""
+
+    messages: list[Json]
+    """Shared with what it grows into: not to be changed."""
+    model: str | None
+    settled_messages: int
+    settled: int
+    """Entries of its path. To what stands behind these, more may still be added."""
+    first: Entry | None
+    last: Entry | None
+    """Of the settled ones."""
+    company: Company
+
+    def begins(self, path: Sequence[Entry], model: str | None) -> bool:
+        """Whether it is the beginning of a path's context. Entries never change, so a path is the
+        same as far as its ends are."""
+        return (
+            model == self.model
+            and 0 < self.settled <= len(path)
+            and path[0] is self.first
+            and path[self.settled - 1] is self.last
+            and not has_compaction(path[self.settled :])
+        )
+
+
+def grown(before: Context | None, path: Sequence[Entry], model: str | None) -> Context:
+    """The context of a path; where one is its beginning, that costs what came since."""
+    if before is not None and before.begins(path, model):
+        messages, start = before.messages[: before.settled_messages], before.settled
+        fresh, company = path[start:], before.company
+    else:
+        fresh, company = from_first_kept(path), Company()
+        messages, start = _summarised(fresh), len(path) - len(fresh)
+    settled_messages, entries, company = _tell(fresh, model, messages, company)
+    settled = start + entries
+    first, last = (path[0], path[settled - 1]) if settled else (None, None)
+    return Context(messages, model, settled_messages, settled, first, last, company)
+
+
+def conversation(context: Context, system: str, company: str) -> list[Json]:
+    """The instructions, and the context below them. `company` is told besides where people are told
+    apart: with the instructions where that is so from the first message on, else in front of the
+    first such message, for what a model has been told must not change afterwards."""
+    messages, at = context.messages, context.company.joined
+    if company and context.company.opens:
+        system = f"{system}\n\n{company}"
+    elif company and at is not None:
+        messages = [*messages[:at], message("user", company), *messages[at:]]
+    return [message("system", system), *messages]
+
+
+def _summarised(visible: Sequence[Entry]) -> list[Json]:
+    """What stands for all that is compacted."""
     compaction = next((e for e in reversed(visible) if e.kind is Kind.COMPACTION), None)
-    messages: list[Json] = []
-    if compaction is not None:
-        messages.append(_summary("the conversation so far", compaction))
+    return [] if compaction is None else [_summary("the conversation so far", compaction)]
+
+
+def _tell(
+    entries: Sequence[Entry], model: str | None, messages: list[Json], company: Company
+) -> tuple[int, int, Company]:
+    """Add what entries say to the messages; how many of the messages, and of the entries, nothing
+    can be added to any more, and who spoke."""
     group: _Group | None = None
-    for entry in visible:
+    settled = 0, 0
+    for at, entry in enumerate(entries):
         if group is not None:
             if group.takes(entry):
                 continue
@@ -47,18 +129,21 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
         match entry.kind:
             case Kind.MESSAGE:
                 if calls := _calls(entry, model):
+                    settled = len(messages), at
                     group = _Group(entry.id, _message(entry, model) | {"tool_calls": calls})
                 elif entry.body.get("role") == "tool":
                     messages.append(_late_result(entry))
                 else:
+                    company = company.noting(entry, len(messages))
                     messages.append(_message(entry, model))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))
             case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
                 pass
-    if group is not None:
-        messages += group.messages()
-    return messages
+    if group is None:
+        return len(messages), len(entries), company
+    messages += group.messages()
+    return *settled, company
 
 
 @dataclass(slots=True)

@@ -5,8 +5,11 @@ A journal belongs to one epoch. When another turn claims the session, appending 
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
-from storage.records.entries import Draft, Entry
+from agent.concurrency import off_loop
+from agent.runtime.context import Context, conversation, grown
+from storage.records.entries import Draft, Entry, Json
 from storage.store import Store, Transaction
 
 Alongside = Callable[[Transaction, Entry], None]
@@ -22,12 +25,15 @@ class Journal:
         path: tuple[Entry, ...],
         *,
         aside: bool = False,
+        context: Context | None = None,
     ) -> None:
-        """`aside`: write below the path's end wherever the session's leaf is, and leave it."""
+        """`aside`: write below the path's end wherever the session's leaf is, and leave it.
+        `context`: that of the path's beginning, where it is known."""
         self.aside = aside
         self.store = store
         self.session = session
         self.epoch = epoch
+        self._context = context
         self._path = list(path)
         self._pen = asyncio.Lock()
 
@@ -41,6 +47,17 @@ class Journal:
     def path(self) -> tuple[Entry, ...]:
         """What a context is made of, root first."""
         return tuple(self._path)
+
+    @property
+    def context(self) -> Context | None:
+        """What a model was shown last."""
+        return self._context
+
+    async def messages(self, model: str, system: str, company: str) -> list[Json]:
+        """What a model is shown: its instructions and the path. Not to be changed."""
+        path = self.path
+        self._context = await off_loop(len(path), partial(grown, self._context, path, model))
+        return conversation(self._context, system, company)
 
     async def append(
         self,

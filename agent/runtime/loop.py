@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.concurrency import off_loop, together
+from agent.concurrency import together
 from agent.models.base import (
     REQUIRED,
     Model,
@@ -22,7 +22,6 @@ from agent.models.base import (
     ToolCall,
 )
 from agent.models.metering import Account, bill
-from agent.runtime.context import context
 from agent.runtime.journal import Alongside, Journal
 from agent.runtime.next_step import (
     CallModel,
@@ -95,6 +94,8 @@ class Agent:
     """Each of its replies is to call a tool."""
     waits_for_all: bool = False
     """While a call waits for a person the model is not called: nobody could tell it later."""
+    company: str = ""
+    """What it is told besides, where it is not one person alone who speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class Loop:
                         await self.before_model()
                     if rounds(self.journal.path) >= self.agent.max_iterations:
                         return OutOfIterations(self.agent.max_iterations)
-                    await self._call_model(self.journal.path, self._wish())
+                    await self._call_model(self._wish())
                 case RunTools(entry, calls):
                     final = await self._run_tools(entry, calls, begun)
                     if final is not None:
@@ -233,15 +234,15 @@ class Loop:
     async def call_last(self) -> Entry:
         """One call in which the model may call no tool; its reply. A call that it makes all the
         same is not run. Raises ModelError."""
-        return await self._call_model(self.journal.path, tool_choice="none")
+        return await self._call_model(tool_choice="none")
 
-    async def _call_model(self, path: tuple[Entry, ...], tool_choice: str = "") -> Entry:
+    async def _call_model(self, tool_choice: str = "") -> Entry:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
-        told = await off_loop(len(path), lambda: context(path, agent.spec.model))
+        messages = await self.journal.messages(agent.spec.model, agent.system, agent.company)
         request = Request(
             spec=agent.spec,
-            messages=[message("system", agent.system), *told],
+            messages=messages,
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
             tool_choice=tool_choice,

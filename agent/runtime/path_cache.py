@@ -1,5 +1,5 @@
-"""Where turns ended: the paths of the sessions that were busy last, so that a session that goes on
-is not read again.
+"""Where turns ended: the paths of the sessions that were busy last, and what a model was shown of
+them, so that a session that goes on is neither read nor told again.
 
 Entries never change, so a path is right for as long as its end is the session's leaf. Whoever gets
 one checks that.
@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from agent.runtime.context import Context
 from storage.records.entries import Entry
 
 Path = tuple[Entry, ...]
@@ -18,6 +19,7 @@ Path = tuple[Entry, ...]
 class _Kept:
     path: Path
     characters: int
+    context: Context | None = None
 
 
 class Paths:
@@ -30,13 +32,18 @@ class Paths:
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
 
     def get(self, session: int) -> Path:
-        """Empty where it is not known."""
+        """Empty where it is not known. In any thread."""
         kept = self._kept.get(session)
         return kept.path if kept is not None else ()
 
-    def keep(self, session: int, path: Path) -> None:
+    def context(self, session: int) -> Context | None:
+        """That of the path, or of its beginning. In any thread."""
+        kept = self._kept.get(session)
+        return kept.context if kept is not None else None
+
+    def keep(self, session: int, path: Path, context: Context | None = None) -> None:
         old = self._kept.pop(session, _Kept((), 0))
-        kept = _Kept(path, _characters(path, old))
+        kept = _Kept(path, _characters(path, old), context)
         self._kept[session] = kept
         self._count(kept, 1)
         self._count(old, -1)

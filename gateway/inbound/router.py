@@ -22,11 +22,13 @@ from gateway.commands.registry import parse_command, perform
 from gateway.inbound.edits import first_sent
 from gateway.inbound.press_check import PressCheck
 from gateway.inbound.presses import Presses
+from gateway.inbound.replies import Replies
 from gateway.status.notices import Notices
+from gateway.turns.arrivals import TakeIn
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
-from storage.records.entries import Json, SessionDraft, SessionKind
+from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow, InboxState
 from storage.store import Transaction
 
@@ -44,6 +46,8 @@ class Router:
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
+    talk: TakeIn
+    """Takes a message in that is no command; False where it was seen before."""
     failures: Failures
     notices: Notices
     strangers: Strangers = field(default_factory=Strangers)
@@ -51,9 +55,12 @@ class Router:
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _presses: Presses = field(init=False)
+    _replies: Replies = field(init=False)
 
     def __post_init__(self) -> None:
-        check = PressCheck(self.access, self.context.questions, self.context.turns)
+        context = self.context
+        self._replies = Replies(context.store, self.access, context.questions, context.composer)
+        check = PressCheck(self.access, context.questions, context.turns)
         self._presses = Presses(
             self.context, self.access, self.strangers, check, self._command, self.notices
         )
@@ -170,6 +177,8 @@ class Router:
 
     async def _message(self, message: Message) -> None:
         command = parse_command(message.text) is not None
+        if not command and await self._replies.take(_arrival(message), message):
+            return
         allowed = self.access.may_command if command else self.access.may_talk
         if not allowed(message.user.identity):
             return await self._stranger(message)
@@ -182,10 +191,11 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        row = await self.context.store.run(partial(_receive_talk, arrival=arrival))
-        if row is not None:
-            self.context.turns.arrived(row)
-        return row is not None
+        return await self.talk(
+            arrival,
+            partial(self._replies.taken, arrival=arrival, message=message),
+            partial(self._replies.refuse, message=message),
+        )
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is
@@ -284,17 +294,3 @@ def _arrival(update: Message) -> Arrival:
     address = update.conversation.address
     cursor = (update.message_id or None) if update.kind == "message" else None
     return Arrival(update.key, InboxKind(update.kind), address, payload, cursor=cursor)
-
-
-def _receive_talk(tx: Transaction, arrival: Arrival) -> InboxRow | None:
-    """Commit a message for its conversation's session; None where it was seen before."""
-    address = arrival.address
-    session = tx.directory.conversation(address)
-    row = tx.inbox.receive(replace(arrival, session=session))
-    if row is None:
-        return None
-    if session is None:
-        session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
-        tx.directory.bind(address, session)
-        tx.inbox.route(row.id, session)
-    return replace(row, session=session)

@@ -53,14 +53,26 @@ class TurnRunner:
     """The turns that run now, by session; it is kept here."""
     _paths: Paths = field(default_factory=Paths, init=False)
 
-    async def advance(self, session: int) -> None:
-        """Do what is due in a session; what fails each time is given up."""
-        await self.failures.turns(self._advance, self.policy.due, session)
+    def begin(self, tx: Transaction, session: int) -> Turn | None:
+        """Begin the turn that is due in a session where none runs, in the transaction that took a
+        message in. None where that is for `advance`: more is due, or the path is to be read where
+        no writer waits for it."""
+        unfinished = tx.inbox.unfinished(session)
+        if len(unfinished) > 1:
+            return None
+        found = self._begin_in(tx, session, unfinished, self._paths.get(session))
+        return found if isinstance(found, Turn) else None
 
-    async def _advance(self, session: int) -> None:
+    async def advance(self, session: int, begun: Turn | None = None) -> None:
+        """Do what is due in a session, first a turn that was begun; what fails each time is given
+        up."""
+        turns = [begun] if begun is not None else []
+        await self.failures.turns(partial(self._advance, turns), self.policy.due, session)
+
+    async def _advance(self, begun: list[Turn], session: int) -> None:
         """One turn after the other."""
         try:
-            while (turn := await self._begin(session)) is not None:
+            while (turn := begun.pop() if begun else await self._begin(session)) is not None:
                 await self._do(turn)
                 if not turn.left:
                     return  # What came since has woken the session itself.
@@ -75,12 +87,13 @@ class TurnRunner:
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                async with self.signs.during(session, turn.address):
+                async with self.signs.during(session, turn.address, turn.rows[0].time):
                     await self._work(turn)
         finally:
             del self.running[session]
             if not turn.aside:
-                self._paths.keep(session, from_first_kept(turn.journal.path))
+                journal = turn.journal
+                self._paths.keep(session, from_first_kept(journal.path), journal.context)
 
     async def _begin(self, session: int) -> Turn | None:
         found = await self._begin_with(session, self._paths.get(session))
@@ -90,34 +103,38 @@ class TurnRunner:
         return found
 
     async def _begin_with(self, session: int, known: tuple[Entry, ...]) -> "Turn | _Unread | None":
-        """The turn that is due. `known`: the path to the leaf, if it has not moved."""
-
         def work(tx: Transaction) -> Turn | _Unread | None:
-            unfinished = tx.inbox.unfinished(session)
-            rows = self.policy.due(unfinished)
-            if not rows:
-                return None
-            held = tx.tree.claim(session)
-            is_leaf = known and known[-1].id == held.leaf
-            if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
-                return _Unread(held.leaf)
-            path = list(known if is_leaf else tx.tree.context_path(held.leaf))
-            fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
-            config = self.policy.config
-            if fresh and path and (full := too_deep(path[-1].depth, config)) is not None:
-                self._refuse(tx, rows, full)
-                return work(tx)  # others may have something due
-            if fresh:
-                settle_running(tx, session, path)
-            for row in fresh:
-                path.append(append_message(tx, row, session, path[-1].id if path else None))
-            journal = Journal(self.store, session, held.epoch, tuple(path))
-            call = pending_call(tx, rows[0])
-            if call is not None and call.session == session:
-                journal = on_its_branch(tx, journal, call.entry)
-            return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
+            return self._begin_in(tx, session, tx.inbox.unfinished(session), known)
 
         return await self.store.run(work)
+
+    def _begin_in(
+        self, tx: Transaction, session: int, unfinished: list[InboxRow], known: tuple[Entry, ...]
+    ) -> "Turn | _Unread | None":
+        """The turn that is due. `known`: the path to the leaf, if it has not moved."""
+        rows = self.policy.due(unfinished)
+        if not rows:
+            return None
+        held = tx.tree.claim(session)
+        is_leaf = known and known[-1].id == held.leaf
+        if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
+            return _Unread(held.leaf)
+        path = list(known if is_leaf else tx.tree.context_path(held.leaf))
+        fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
+        if fresh and path and (full := too_deep(path[-1].depth, self.policy.config)) is not None:
+            self._refuse(tx, rows, full)
+            left = tx.inbox.unfinished(session)  # others may have something due
+            return self._begin_in(tx, session, left, known)
+        if fresh:
+            settle_running(tx, session, path)
+        for row in fresh:
+            path.append(append_message(tx, row, session, path[-1].id if path else None))
+        context = self._paths.context(session)
+        journal = Journal(self.store, session, held.epoch, tuple(path), context=context)
+        call = pending_call(tx, rows[0])
+        if call is not None and call.session == session:
+            journal = on_its_branch(tx, journal, call.entry)
+        return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
 
     def _refuse(self, tx: Transaction, rows: list[InboxRow], why: str) -> None:
         for parcel in self.failures.composer.post(rows[-1].address, why):

@@ -7,20 +7,27 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+from gateway.turns.turn import Turn
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
 
 log = logging.getLogger(__name__)
 
-Advance = Callable[[int], Awaitable[None]]
+Advance = Callable[[int, Turn | None], Awaitable[None]]
 
 
 class SessionScheduler(Protocol):
-    """A wake-up carries nothing: the store knows what is due. So one that is lost or comes twice
-    does no harm."""
+    """A wake-up need not carry anything: the store knows what is due. So one that is lost or comes
+    twice does no harm."""
 
-    def wake(self, session: int) -> None:
-        """Make sure that a turn looks at the session after now."""
+    def wake(self, session: int, begun: Turn | None = None) -> None:
+        """Make sure that a turn looks at the session after now. `begun`: the turn that is due, as
+        the transaction before this call found it; forgotten where anything comes in between."""
+        ...
+
+    def free(self, session: int) -> bool:
+        """Whether no turn runs or is kept from running. In any thread: who holds the session only
+        after a transaction has asked finds what that one wrote."""
         ...
 
     def interrupt(self, session: int) -> None:
@@ -42,24 +49,29 @@ class InProcessScheduler:
         self._advance: Advance | None = None
         self._workers: dict[int, asyncio.Task[None]] = {}
         self._turns: dict[int, asyncio.Task[None]] = {}
-        self._due: set[int] = set()
+        self._due: dict[int, Turn | None] = {}
         self._held: Counter[int] = Counter()
         self._closed = False
         self._faults = Faults(log)
 
     def start(self, advance: Advance) -> None:
-        """Run turns from now on, by `advance`, which does what is due in a session."""
+        """Run turns from now on, by `advance`, which does what is due in a session: first the turn
+        that was begun, where there is one."""
         self._advance = advance
         for session in tuple(self._due):
             self.wake(session)
 
-    def wake(self, session: int) -> None:
+    def wake(self, session: int, begun: Turn | None = None) -> None:
         if self._closed:
             return
-        self._due.add(session)
+        self._due[session] = begun if session not in self._turns else None
         if self._advance is not None and session not in self._workers:
             worker = self._work(session, self._advance)
             self._workers[session] = asyncio.create_task(worker, name=f"session {session}")
+
+    def free(self, session: int) -> bool:
+        busy = session in self._workers or session in self._held
+        return self._advance is not None and not busy
 
     def idle(self) -> bool:
         return not self._workers
@@ -97,8 +109,7 @@ class InProcessScheduler:
     async def _work(self, session: int, advance: Advance) -> None:
         try:
             while session in self._due and session not in self._held:
-                self._due.discard(session)
-                run = self._turn(session, advance)
+                run = self._turn(session, self._due.pop(session), advance)
                 turn = asyncio.create_task(run, name=f"turn of session {session}")
                 self._turns[session] = turn
                 await asyncio.wait([turn])
@@ -106,9 +117,9 @@ class InProcessScheduler:
         finally:
             del self._workers[session]
 
-    async def _turn(self, session: int, advance: Advance) -> None:
+    async def _turn(self, session: int, begun: Turn | None, advance: Advance) -> None:
         try:
-            await advance(session)
+            await advance(session, begun)
         except StoreUnavailable as error:
             self._faults.failed("a turn cannot go on; it is tried again", error)
         except Exception:

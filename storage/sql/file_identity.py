@@ -23,7 +23,8 @@ class Whereabouts:
         self.named = database.absolute()
         self._file = Path(os.path.realpath(database))
         """Where SQLite has its WAL: beside what symbolic links lead to."""
-        paths = (self.named, self._beside("-wal"), self._beside("-shm"))
+        self._wal = self._beside("-wal")
+        paths = (self.named, self._wal, self._beside("-shm"))
         self._opened = {path: path.stat() for path in paths if path.exists()}
 
     def moved(self) -> str:
@@ -42,8 +43,14 @@ class Whereabouts:
     def _parted(self) -> str:
         """Where a file was moved and a link put in its place, its WAL stayed behind: whoever opens
         it by that name looks for the WAL beside what the link leads to."""
+        database = self._opened.get(self.named)
+        if self.named == self._file and database is not None:
+            # The usual case, in which the other files were looked for beside this very name.
+            with suppress(OSError):
+                if os.path.samestat(os.lstat(self.named), database):
+                    return ""
         file = os.path.realpath(self.named)
-        opened = self._opened.get(self._beside("-wal"))
+        opened = self._opened.get(self._wal)
         if file == str(self._file) or opened is None:
             return ""
         with suppress(OSError):

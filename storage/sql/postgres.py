@@ -30,6 +30,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeEngine
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
+from storage.sql.prepared import failure
 from storage.sql.writer import Job
 
 DRIVER_MISSING = (
@@ -268,17 +269,7 @@ def insert_all(connection: Connection, table: Table, rows: Iterable[Mapping[str,
                     [function(value) for function, value in zip(clean, row.values(), strict=True)]
                 )
     except errors.Error as error:
-        # As SQLAlchemy does where it runs a statement itself.
-        if driver.closed:
-            connection.invalidate(error)
-        raise DBAPIError.instance(
-            statement,
-            None,
-            error,
-            errors.Error,
-            connection_invalidated=driver.closed,
-            dialect=connection.dialect,
-        ) from error
+        raise failure(connection, statement, error) from error
 
 
 def _cleaning(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any]:

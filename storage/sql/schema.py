@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0011_runs"
+HEAD = "0031_cached"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -213,6 +213,8 @@ questions = Table(
     Column("decided_by", Words, nullable=False),
     Column("decided_name", Words, nullable=False),
     Column("decided_at", Double),
+    Column("details", Words, nullable=False),
+    Column("words", Words, nullable=False),
     Index(None, "state", "session"),
 )
 
@@ -221,8 +223,9 @@ question_posts = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("question", ID, ForeignKey("questions.id"), nullable=False, index=True),
-    Column("address", Words, nullable=False),
+    Column("address", Words, nullable=False, index=True),
     Column("outbox", ID, ForeignKey("outbox.id"), nullable=False),
+    Column("prompt", Boolean, nullable=False),
 )
 
 buttons = Table(
@@ -271,6 +274,7 @@ delegations = Table(
     Column("result", Words, nullable=False),
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
+    Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
 
 ledger = Table(
@@ -289,6 +293,7 @@ ledger = Table(
     Column("address", Words, nullable=False),
     Column("person", Words, nullable=False),
     Column("delegation", ID, ForeignKey("delegations.id"), index=True),
+    Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
 Index("ledger_address", ledger.c.address, ledger.c.time)
 

@@ -2,8 +2,11 @@
 upper first."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from storage.records.entries import Entry, Json, Kind, Label, Session, SessionKind, Strand, Stretch
+
+_kind = attrgetter("kind")
 
 TALK = frozenset({"user", "assistant"})
 """The sorts of what people and the bot say to each other."""
@@ -79,18 +82,19 @@ def effective_labels(entries: Iterable[Entry]) -> list[Label]:
     return list(by_target.values())
 
 
+def has_compaction(path: Sequence[Entry]) -> bool:
+    return Kind.COMPACTION in map(_kind, path)
+
+
 def from_first_kept(path: Sequence[Entry]) -> tuple[Entry, ...]:
     """What is left of a path when its newest compaction has spoken for the rest.
 
     From that compaction's first kept entry on, or from the compaction itself where that entry is
     not above it on the path. All of a path without compaction.
     """
-    at = next(
-        (i for i in reversed(range(len(path))) if path[i].kind is Kind.COMPACTION),
-        None,
-    )
-    if at is None:
+    if not has_compaction(path):
         return tuple(path)
+    at = next(i for i in reversed(range(len(path))) if path[i].kind is Kind.COMPACTION)
     kept = path[at].body.get("first_kept")
     start = next((i for i in range(at) if path[i].id == kept), at)
     return tuple(path[start:])

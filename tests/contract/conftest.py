@@ -7,7 +7,7 @@ import pytest
 
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.contract.stores import Clock
+from tests.support.stores import Clock
 
 
 @pytest.fixture

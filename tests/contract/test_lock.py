@@ -12,7 +12,7 @@ import pytest
 
 from storage.errors import StoreInUse, StoreUnavailable
 from storage.lock import hold_lock
-from tests.contract.stores import url_of
+from tests.support.stores import url_of
 
 HOLD = """
 import sys

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from storage.sql.store import SqlStore
-from tests.contract.stores import url_of
 from tests.support.gateway_process import ROOT
+from tests.support.stores import url_of
 
 NOBODY = 65534
 # Everything is imported before, because the interpreter may be where only root can read.

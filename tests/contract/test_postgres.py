@@ -16,8 +16,8 @@ from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.sql.store import SqlStore
 from storage.store import Transaction
-from tests.contract.stores import append, new_session, path_of, said, texts
 from tests.support.postgres import PostgresServer
+from tests.support.stores import append, new_session, path_of, said, texts
 
 ROUNDS = 15
 _CHAT = SessionDraft(SessionKind.CHAT)

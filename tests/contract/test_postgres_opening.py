@@ -16,9 +16,9 @@ from storage.errors import StoreUnavailable
 from storage.lock import hold_lock
 from storage.sql.schema import HEAD, metadata
 from storage.sql.store import SqlStore
-from tests.contract.stores import append, new_session, path_of, said
 from tests.contract.test_sqlite_opening import OPEN, start
 from tests.support.postgres import PostgresServer
+from tests.support.stores import append, new_session, path_of, said
 
 PASSWORD = "hunter2-%40"
 

@@ -18,7 +18,7 @@ from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.sql.store import SqlStore, SqlTransaction
 from storage.store import Store, Transaction
-from tests.contract.stores import append, compaction, new_session, path_of, said, texts, url_of
+from tests.support.stores import append, compaction, new_session, path_of, said, texts, url_of
 
 
 class Gate:
@@ -290,7 +290,7 @@ async def test_of_two_processes_one_decides_a_question(sqlite: SqlStore, databas
 WRITER = """
 import asyncio, sys
 from storage.sql.store import SqlStore
-from tests.contract.stores import append, compaction, new_session, said
+from tests.support.stores import append, compaction, new_session, said
 
 async def main():
     store = await SqlStore.open(sys.argv[1])

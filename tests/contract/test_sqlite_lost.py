@@ -11,7 +11,7 @@ import pytest
 
 from storage.errors import StoreLost
 from storage.sql.store import SqlStore
-from tests.contract.stores import append, new_session, path_of, said, texts, url_of
+from tests.support.stores import append, new_session, path_of, said, texts, url_of
 
 
 def delete(database: Path) -> None:

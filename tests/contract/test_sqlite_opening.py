@@ -20,7 +20,7 @@ from storage.lock import hold_lock
 from storage.sql.migrate import upgrade
 from storage.sql.schema import HEAD, metadata
 from storage.sql.store import SqlStore
-from tests.contract.stores import append, new_session, path_of, said, texts, url_of
+from tests.support.stores import append, new_session, path_of, said, texts, url_of
 
 
 @pytest.mark.parametrize(

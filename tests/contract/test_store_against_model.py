@@ -20,11 +20,9 @@ from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, S
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.naive import NaiveTree
-from tests.contract.stores import Clock, compaction, new_session, said
+from tests.support.examples import examples
 from tests.support.postgres import PostgresServer
-from tests.support.stores import fresh_url
-
-_SETTINGS = settings(stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+from tests.support.stores import Clock, compaction, fresh_url, new_session, said
 
 
 @dataclass
@@ -266,12 +264,17 @@ def _append(
     return lambda t: t.tree.append(session, draft, after=after, epoch=epoch, aside=aside)
 
 
+def _settings(share: float) -> settings:
+    few = examples(share)
+    return settings(few, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+
+
 def test_a_file_does_to_trees_what_the_model_does() -> None:
     class Here(Trees):
         def __init__(self) -> None:
             super().__init__(fresh_url())
 
-    run_state_machine_as_test(Here, settings=settings(_SETTINGS, max_examples=30))
+    run_state_machine_as_test(Here, settings=_settings(0.4))
 
 
 def test_a_server_does_to_trees_what_the_model_does(postgres_server: PostgresServer) -> None:
@@ -284,4 +287,4 @@ def test_a_server_does_to_trees_what_the_model_does(postgres_server: PostgresSer
             super().teardown()
             postgres_server.give_back(self.url)
 
-    run_state_machine_as_test(Here, settings=settings(_SETTINGS, max_examples=15))
+    run_state_machine_as_test(Here, settings=_settings(0.2))

@@ -17,7 +17,7 @@ from storage.records.inbox_outbox import (
     StoredFile,
 )
 from storage.store import Committed, Store, Transaction
-from tests.contract.stores import Clock, append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
 
 
 def arrival(key: str, cursor: str | None = None) -> Arrival:

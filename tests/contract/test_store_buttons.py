@@ -6,7 +6,7 @@ from storage.errors import NotFound, StoreError
 from storage.records.buttons import Action, ActOnChild, ButtonRow, Decide, RunAction, RunCommand
 from storage.records.inbox_outbox import OutboxDraft, StoredFile
 from storage.store import Store, Transaction
-from tests.contract.stores import new_session
+from tests.support.stores import new_session
 
 
 def _message(t: Transaction) -> int:

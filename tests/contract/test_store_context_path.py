@@ -2,7 +2,7 @@
 
 from storage.records.entries import Entry
 from storage.store import Store
-from tests.contract.stores import append, compaction, new_session, said
+from tests.support.stores import append, compaction, new_session, said
 
 
 async def context_path(store: Store, leaf: Entry) -> list[Entry]:

@@ -6,7 +6,7 @@ from storage.errors import NotFound
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Usage
 from storage.store import Store
-from tests.contract.stores import Clock, append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
 
 
 async def delegate(

@@ -10,7 +10,7 @@ from storage.records.inbox_outbox import (
     InboxKind,
 )
 from storage.store import Store
-from tests.contract.stores import Clock, new_session
+from tests.support.stores import Clock, new_session
 
 
 async def test_a_conversation_is_in_the_session_it_was_bound_to_last(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from storage.records.entries import Draft, Entry, Kind, SessionDraft, SessionKind
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
 
 
 async def _label(store: Store, session: int, name: str, target: Entry) -> None:

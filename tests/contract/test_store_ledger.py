@@ -9,7 +9,7 @@ from storage.records.delegations import DelegationDraft
 from storage.records.entries import Usage
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
 
 NOON = 1_795_262_400.0
 """2026-11-21, 12:00 UTC."""

@@ -5,7 +5,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records.entries import Draft, Kind, Session, SessionDraft, SessionKind, message, record
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
 
 
 def answer(text: str) -> Draft:

@@ -13,7 +13,7 @@ from storage.records.entries import (
     message,
 )
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, new_session, path_of, said, texts
+from tests.support.stores import Clock, append, new_session, path_of, said, texts
 
 LABEL = Draft(Kind.LABEL, {"label": "here", "target": 1})
 COMPACTION = Draft(Kind.COMPACTION, {"summary": "s", "first_kept": 1, "tokens_before": 9})

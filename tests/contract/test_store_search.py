@@ -12,9 +12,8 @@ from storage.search.query import MOST_ENDINGS
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 from tests.contract.naive import naive_find
-from tests.contract.stores import Clock, append, compaction, new_session, said, texts
 from tests.support.postgres import PostgresServer
-from tests.support.stores import fresh_url
+from tests.support.stores import Clock, append, compaction, fresh_url, new_session, said, texts
 
 
 async def follow(store: Store) -> int:
@@ -244,7 +243,7 @@ LINES = st.lists(st.tuples(st.integers(0, 2), SOME_TEXT), max_size=12)
 
 
 def _agree(find_in_store: Callable[[list[tuple[int, str]], list[str]], None]) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(lines=LINES, queries=st.lists(SOME_TEXT, min_size=1, max_size=8), data=st.data())
     def agree(lines: list[tuple[int, str]], queries: list[str], data: st.DataObject) -> None:
         cut = st.sampled_from([text for _, text in lines] or [""]).map(lambda text: text[1:])

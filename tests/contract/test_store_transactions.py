@@ -11,7 +11,7 @@ from storage.records.entries import Draft, ImportedEntry, Kind, SessionDraft, Se
 from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, append, new_session, path_of, said, texts
+from tests.support.stores import Clock, append, new_session, path_of, said, texts
 
 
 def _write_everything(t: Transaction, session: int) -> None:

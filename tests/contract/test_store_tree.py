@@ -17,7 +17,7 @@ from storage.records.entries import (
     record,
 )
 from storage.store import Store
-from tests.contract.stores import Clock, append, leaf_of, new_session, path_of, said, texts
+from tests.support.stores import Clock, append, leaf_of, new_session, path_of, said, texts
 
 
 async def test_a_new_session_is_empty_and_can_be_read_back(store: Store, clock: Clock) -> None:

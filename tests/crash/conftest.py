@@ -6,11 +6,6 @@ import pytest_asyncio
 from tests.crash.scene import BEN, Scene, scene
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """The tests of a module share a gateway: they belong together, in one worker at best."""
-    item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     """A gateway that serves Telegram with a scripted model. The tests of a module kill it one

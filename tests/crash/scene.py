@@ -162,6 +162,6 @@ async def scene(
             "access": {"owners": [f"telegram:{ANN}"], "approvers": ["telegram:*"]},
         }
         config = write_config(folder, **given | sections)
-        async with GatewayProcess(config) as gateway:
+        async with GatewayProcess(config, forked=True) as gateway:
             yield Scene(telegram, gateway, Database(folder / "bough.db"))
         assert telegram.violations == []

@@ -8,14 +8,16 @@ from tests.crash.scene import ANN, Scene
 
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 
-USER_ENTRY = "json_extract(NEW.body, '$.role') = 'user'"
+REPLY = "json_extract(NEW.body, '$.role') = 'assistant'"
 
 
-async def test_a_message_that_was_only_committed_is_answered(running: Scene) -> None:
-    running.database.stall("INSERT ON entries", USER_ENTRY)
+async def test_a_message_whose_turn_has_only_begun_is_answered(running: Scene) -> None:
+    running.database.stall("INSERT ON entries", REPLY)
     running.telegram.say(ANN, ANN, "hello")
     await running.killed_once(running.database.open_rows)
-    assert running.database.open_rows() == [("message", None)]
+    [(kind, entry)] = running.database.open_rows()
+    assert kind == "message"
+    assert entry is not None
     await running.gateway.start()
     await running.ends("answer to hello")
 

@@ -111,7 +111,7 @@ async def test_owners_on_discord_are_told_in_private(tmp_path: Path) -> None:
         access = {"owners": ["discord:*", "telegram:1", f"discord:{discord.user('ann').id}"]}
         server = {"api_base": discord.api_base, "gateway_url": discord.gateway_url}
         config = write_config(tmp_path, discord={"token": "token"} | server, access=access)
-        async with GatewayProcess(config) as gateway:
+        async with GatewayProcess(config, forked=True) as gateway:
             (tmp_path / "bough.db").unlink()
             assert await gateway.wait() == 1
         (told,) = discord.said(discord.dm_of("ann"))
@@ -122,7 +122,7 @@ async def test_owners_on_discord_are_told_in_private(tmp_path: Path) -> None:
 async def test_nobody_gets_in_though_the_lock_file_was_removed(tmp_path: Path) -> None:
     async with scene(tmp_path) as running:
         (tmp_path / "bough.db.lock").unlink()
-        other = GatewayProcess(running.gateway.config)
+        other = GatewayProcess(running.gateway.config, forked=True)
         await other.launch()
         assert await other.wait() == 1
         assert any("another bough uses" in line for line in other.log)

@@ -55,7 +55,7 @@ async def test_a_platform_that_hangs_does_not_keep_it_from_ending(running: Scene
 async def test_a_second_gateway_on_the_same_database_refuses_with_one_line(
     running: Scene,
 ) -> None:
-    second = GatewayProcess(running.gateway.config)
+    second = GatewayProcess(running.gateway.config, forked=True)
     await second.launch()
     assert await second.wait() == 1
     (line,) = second.log

@@ -25,13 +25,21 @@ class SpyModel:
     def __init__(self, rules: Sequence[dict[str, Any]]) -> None:
         self._model = ScriptedModel([Rule.model_validate(rule) for rule in rules])
         self.requests: list[Request] = []
+        self._asked = asyncio.Condition()
 
     async def complete(self, request: Request) -> Reply:
         self.requests.append(request)
+        async with self._asked:
+            self._asked.notify_all()
         return await self._model.complete(request)
 
     def of(self, tier: str) -> list[Request]:
         return [request for request in self.requests if request.spec.name == tier]
+
+    async def called(self, tier: str, count: int = 1) -> None:
+        """Returns once a tier was asked so often."""
+        async with asyncio.timeout(PATIENCE), self._asked:
+            await self._asked.wait_for(lambda: len(self.of(tier)) >= count)
 
 
 class Gateway:

@@ -13,7 +13,13 @@ from tests.flow.conftest import PATIENCE, Gateway, SpyModel
 Rule = dict[str, Any]
 
 ASKING = [
-    {"condition": "Gone", "branch": {"action": "escalate", "tier": "human", "prompt": "Lost?"}},
+    {
+        "condition": "Gone",
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "Lost?"},
+            "found": {"action": "report", "label": "It is there"},
+        },
+    },
     {"condition": "There", "branches": {"seen": {"action": "report"}}},
     {"default": {"action": "escalate", "tier": "human", "prompt": "{observed_state}"}},
 ]
@@ -82,18 +88,14 @@ def first_message(request: Request) -> str:
     return str(next(m["content"] for m in request.messages if m["role"] == "user"))
 
 
-async def called(g: Gateway, tier: str, count: int = 1) -> None:
-    """Returns once a tier's model was called so often."""
-    async with asyncio.timeout(PATIENCE):
-        while len(g.model.of(tier)) < count:
-            await asyncio.sleep(0.01)
-
-
 class CountingModel(SpyModel):
-    """Knows how many calls of each tier run at once, at the most."""
+    """Knows how many calls of each tier run at once, at the most. The first of a worker are not
+    answered before there are as many as `together` says."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], together: int = 1) -> None:
         super().__init__(rules)
+        self._together = together
+        self._enough = asyncio.Event()
         self.running: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
 
@@ -101,7 +103,11 @@ class CountingModel(SpyModel):
         tier = request.spec.name
         self.running[tier] += 1
         self.most[tier] = max(self.most[tier], self.running[tier])
+        if self.running["worker"] == self._together:
+            self._enough.set()
         try:
+            if tier == "worker":
+                await self._enough.wait()
             return await super().complete(request)
         finally:
             self.running[tier] -= 1

@@ -12,7 +12,7 @@ from gateway.status import agents_panel, child_control, progress
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
-from tests.flow.delegating import ANSWER, called, calls, delegates, says
+from tests.flow.delegating import ANSWER, calls, delegates, says
 
 THINK = calls("think", {"thought": "hm"}, turn=0)
 SLOW = [delegates({"goal": "one"}), says("never", delay=60), ANSWER]
@@ -43,7 +43,7 @@ async def over(g: Gateway) -> None:
 async def begun(g: Gateway, count: int = 1) -> Shown:
     """The message of /agents, while so many children run."""
     await g.chat.say("go")
-    await called(g, "worker", count)
+    await g.model.called("worker", count)
     await g.chat.say("/agents")
     return await g.hears("now: model")
 
@@ -135,7 +135,7 @@ async def test_a_newer_one_takes_over(store: Store) -> None:
 async def test_after_so_long_it_is_left_as_it_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents_panel, "LONGEST", 0.2)
+    monkeypatch.setattr(agents_panel, "LONGEST", 1.0)
     async with gateway(SLOW, store=store) as g:
         shown = await begun(g)
         await until(g, shown, "not kept up to date")
@@ -167,7 +167,7 @@ async def test_after_a_restart_it_stays_as_it_is_and_its_buttons_act(database: s
         shown = await begun(g)
     text, buttons = shown.text, shown.buttons
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
-        await called(g, "worker")
+        await g.model.called("worker")
         assert (shown.text, shown.buttons) == (text, buttons)
         assert not g.app.router.context.panel.shows("telegram:1")
         await g.chat.press(shown, "Stop agent 1")
@@ -183,7 +183,7 @@ async def test_after_a_restart_its_buttons_go_when_their_time_is_over(
     monkeypatch.setattr(agents_panel, "EVERY", 60)
     async with gateway(SLOW, store=await SqlStore.open(database), chat=chat) as g:
         await g.chat.say("go")
-        await called(g, "worker", 1)
+        await g.model.called("worker", 1)
         await g.chat.say("/agents")
         shown = await g.hears("running")
         old = Shown(shown.id, shown.conversation, shown.text, shown.buttons)
@@ -236,7 +236,7 @@ async def test_one_that_runs_is_shown_however_many_came_after_it(store: Store) -
     config = {"delegation": {"max_concurrent_children": 25}}
     async with gateway(rules, store=store, config=config) as g:
         await g.chat.say("first")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.hears("result: ")
         await g.chat.say("go")
         await g.hears("result: ", count=2)

@@ -5,9 +5,9 @@ from typing import Any
 
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.contract.stores import Clock
 from tests.flow.chatting import ECHO, GROUP, bound, command, labels, press, talk
 from tests.flow.conftest import Gateway, gateway
+from tests.support.stores import Clock
 
 WRONG = "This code is not valid"
 

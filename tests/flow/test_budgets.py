@@ -11,8 +11,8 @@ from agent.models.budgets import OUTPUT_RESERVED
 from storage.records.entries import Usage
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.contract.stores import Clock
 from tests.flow.conftest import Gateway, SpyModel, gateway
+from tests.support.stores import Clock
 
 COST = 1 / OUTPUT_RESERVED
 """Dollars for a token of output, so that a dollar is set aside for each call."""

@@ -12,9 +12,9 @@ from storage.records.inbox_outbox import (
     InboxKind,
 )
 from storage.store import Store, Transaction
-from tests.contract.stores import append, new_session, said
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk
 from tests.flow.conftest import Gateway, gateway
+from tests.support.stores import append, new_session, said
 
 
 async def test_conversations_are_listed_newest_activity_first_with_buttons(store: Store) -> None:

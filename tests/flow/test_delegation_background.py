@@ -12,7 +12,6 @@ from tests.flow.delegating import (
     CountingModel,
     Rule,
     asked,
-    called,
     delegates,
     reports,
     results_in,
@@ -51,7 +50,7 @@ async def test_talk_goes_on_meanwhile_and_does_not_interrupt_it(store: Store) ->
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         await g.hears("It is under way.")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.chat.say("hello")
         await g.hears("hi there")
         (result,) = results_in((await g.hears("late result")).text)
@@ -64,7 +63,7 @@ async def test_it_survives_a_restart_and_its_result_arrives_once(database: str) 
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
         await g.chat.say("go")
         await g.hears("It is under way.")
-        await called(g, "worker")
+        await g.model.called("worker")
     chat = RecordingAdapter(name="telegram")
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
         (result,) = results_in((await g.hears("late result")).text)
@@ -89,7 +88,7 @@ async def test_it_may_wait_for_a_person_and_for_a_restart(database: str) -> None
         await g.settled()
     chat = RecordingAdapter(name="telegram", shown={question.id: question})
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (result,) = results_in((await g.hears("late result")).text)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")
         await g.settled()
@@ -101,7 +100,7 @@ async def test_stop_ends_it_and_it_says_interrupted(store: Store) -> None:
     async with gateway(in_background(60), store=store) as g:
         await g.chat.say("go")
         await g.hears("It is under way.")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         await g.settled()
@@ -134,7 +133,7 @@ async def test_stop_withdraws_what_it_asked(store: Store) -> None:
 async def test_no_more_run_in_the_background_than_are_allowed(store: Store) -> None:
     jobs = [{"goal": f"job {n}", "background": True} for n in range(5)]
     rules = [delegates(*jobs), says("{1} done", last=r"Task: (job \d)", delay=0.1), STARTED, ANSWER]
-    model = CountingModel(rules)
+    model = CountingModel(rules, 3)
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
         for number in range(5):

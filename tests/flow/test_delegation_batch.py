@@ -13,7 +13,6 @@ from tests.flow.delegating import (
     Rule,
     ask,
     asked,
-    called,
     delegates,
     reports,
     results_in,
@@ -57,7 +56,7 @@ async def test_a_batch_that_is_too_large_says_so_and_what_can_be_done(store: Sto
 async def test_a_raised_limit_takes_a_larger_batch(store: Store) -> None:
     config = {"delegation": {"max_concurrent_children": 5}}
     rules = [delegates(tasks(*"abcde")), says("done", delay=0.1), ANSWER]
-    model = CountingModel(rules)
+    model = CountingModel(rules, 5)
     async with gateway(store=store, config=config, model=model) as g:
         assert len(await ask(g)) == 5
         assert model.most["worker"] == 5
@@ -70,7 +69,7 @@ async def test_all_calls_of_a_turn_run_and_never_more_children_than_allowed(stor
         says("done {1}", last=r"Task: (\w+)", delay=0.1),
         ANSWER,
     ]
-    model = CountingModel(rules)
+    model = CountingModel(rules, 3)
     async with gateway(store=store, model=model) as g:
         await ask(g)
         found = [results_in(text) for text in tool_results(model.of("parent")[-1])]
@@ -132,7 +131,7 @@ async def test_a_batch_in_which_one_waits_returns_the_others_at_once(store: Stor
         assert (waiting["status"], done["status"]) == ("waiting", "completed")
         assert "Lost?" in waiting["question"]
         assert done["summary"] == "plain work"
-        await g.chat.press(await asked(g, "Lost?"), "seen: There")
+        await g.chat.press(await asked(g, "Lost?"), "It is there")
         later = results_in((await g.hears("late result")).text)
         assert [(r["task"], r["status"], r["resolved_by"]) for r in later] == [
             ("gone", "completed", "human")
@@ -168,7 +167,7 @@ async def test_a_batch_in_which_all_wait_ends_the_turn_until_somebody_decides(st
         left, right = await asked(g, "left is gone"), await asked(g, "right is gone")
         await g.settled()
         assert len(g.model.of("parent")) == 1
-        await g.chat.press(right, "seen: There")
+        await g.chat.press(right, "It is there")
         results = results_in((await g.hears("result: ")).text)
         assert [r["status"] for r in results] == ["waiting", "completed"]
         await g.chat.press(left, "Stop")
@@ -183,7 +182,7 @@ async def test_talk_interrupts_what_runs_and_leaves_what_waits(store: Store) -> 
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
         await g.chat.say("what is up")
         await g.hears("result: what is up")
         (told,) = tool_results(g.model.of("parent")[-1])
@@ -198,7 +197,7 @@ async def test_commands_interrupt_every_child_at_once(store: Store, command: str
     model = CountingModel(rules)
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         session = await store.read(lambda tx: tx.directory.conversation("telegram:1"))
         assert session is not None
         async with asyncio.timeout(60):

@@ -9,7 +9,6 @@ from tests.flow.delegating import (
     ASKING,
     Rule,
     asked,
-    called,
     delegates,
     reports,
     results_in,
@@ -32,7 +31,7 @@ async def test_a_press_while_the_rest_of_the_batch_runs_is_told_once(store: Stor
     rules = [BATCH, GONE, says("plain work", last="Task: plain", delay=0.6), ANSWER]
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
-        await g.chat.press(await asked(g, "Lost?"), "seen: There")
+        await g.chat.press(await asked(g, "Lost?"), "It is there")
         await g.hears('"resolved_by": "human"')
         await g.settled()
         told = [text for text in g.chat.texts() if '"resolved_by": "human"' in text]
@@ -50,7 +49,7 @@ async def test_try_again_of_a_late_one_works_once_more_and_is_told_late(store: S
         await g.hears("result: ")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
         (late,) = results_in((await g.hears("late result")).text)
-        assert (late["resolved_by"], late["evidence"]) == ("worker", "found it")
+        assert (late["resolved_by"], late["summary"]) == ("worker", "found it")
 
 
 def retrying() -> list[Rule]:
@@ -67,7 +66,7 @@ async def test_stop_ends_what_a_decision_started(store: Store) -> None:
     async with gateway(retrying(), store=store) as g:
         await g.chat.say("go")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         await g.settled()
@@ -85,7 +84,7 @@ async def test_talk_waits_for_what_a_decision_started(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
         await g.chat.say("hello")
         await g.hears("result: hello")
         assert await states(g, 1) == ["completed"]
@@ -103,7 +102,7 @@ async def test_a_half_decided_batch_survives_a_restart(database: str) -> None:
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
         await g.chat.say("go")
         left, right = await asked(g, "left is gone"), await asked(g, "right is gone")
-        await g.chat.press(left, "seen: There")
+        await g.chat.press(left, "It is there")
         await g.hears("result: ")
         await g.settled()
     chat = RecordingAdapter(name="telegram", shown={right.id: right})
@@ -133,11 +132,11 @@ async def test_talk_leaves_a_child_whose_own_child_waits_and_it_goes_on_after_th
     async with gateway(rules, store=store, config=config) as g:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         await g.chat.say("hello")
         await g.hears("result: hello")
         assert await states(g, 3) == ["running", "waiting", "running"]
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (late,) = results_in((await g.hears("late result")).text)
         assert [r["status"] for r in results_in(late["summary"])] == ["completed", "completed"]
         assert await states(g, 3) == ["completed"] * 3

@@ -14,7 +14,6 @@ from tests.flow.delegating import (
     Rule,
     ask_one,
     asked,
-    called,
     calls,
     delegates,
     first_message,
@@ -69,7 +68,7 @@ async def test_an_extension_costs_one_call_of_the_overseer_and_one_of_the_same_w
     ]
     async with gateway(rules, store=store, config=looking(tmp_path)) as g:
         result = await ask_one(g)
-        assert (result["condition"], result["evidence"]) == ("It glows", "green")
+        assert (result["condition"], result["summary"]) == ("It glows", "green")
         worker = g.model.of("worker")
         assert (len(worker), len(g.model.of("overseer"))) == (3, 1)
         assert only_grow(worker)
@@ -216,7 +215,7 @@ async def test_a_worker_checks_what_the_overseer_names_and_reports_again(
         ANSWER,
     ]
     async with gateway(rules, store=store, config=looking(tmp_path)) as g:
-        assert (await ask_one(g))["evidence"] == "it is raw"
+        assert (await ask_one(g))["summary"] == "it is raw"
         assert only_grow(g.model.of("worker"))
         assert len(g.model.of("worker")) == 3
 
@@ -228,7 +227,7 @@ async def test_after_a_kill_a_worker_is_told_of_the_extension_once(database: str
     model = SpyModel(rules)
     async with gateway(store=await SqlStore.open(database), model=model) as g:
         await g.chat.say("go")
-        await called(g, "worker", 2)
+        await g.model.called("worker", 2)
     cut = model.of("worker")[-1]
     again = SpyModel([reports("It glows", "match", "green", last="It glows"), ANSWER])
     async with gateway(store=await SqlStore.open(database), model=again) as g:

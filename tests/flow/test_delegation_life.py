@@ -22,7 +22,6 @@ from tests.flow.delegating import (
     ASKING,
     Rule,
     ask_one,
-    called,
     calls,
     delegates,
     reports,
@@ -168,7 +167,7 @@ async def test_a_paused_child_makes_no_call_until_it_goes_on(store: Store) -> No
     rules[1]["reply"]["delay"] = 0.2
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
-        await called(g, "worker")
+        await g.model.called("worker")
         (activity,) = g.app.runner.results.subagents.active.values()
         activity.pause()
         async with asyncio.timeout(PATIENCE):
@@ -197,7 +196,7 @@ async def test_after_a_kill_finished_children_stay_finished_and_the_others_go_on
     hanging = batch_rules(says("never", last="Wrote", delay=60))
     async with gateway(hanging, store=await SqlStore.open(database), config=tools) as g:
         await g.chat.say("go")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         async with asyncio.timeout(PATIENCE):
             while (await g.app.store.read(lambda tx: tx.delegations.get(1))).state == "running":
                 await asyncio.sleep(0.01)
@@ -225,7 +224,7 @@ async def test_a_crash_between_report_and_judgement_judges_without_working_again
     judging = {"when": {"tier": "judge"}, "reply": {"text": "PASS: good", "delay": 5}}
     async with gateway([task, says("work"), judging], store=await SqlStore.open(database)) as g:
         await g.chat.say("go")
-        await called(g, "judge")
+        await g.model.called("judge")
     prompt = {"when": {"tier": "judge"}, "reply": {"text": "PASS: good"}}
     async with gateway([prompt, ANSWER], store=await SqlStore.open(database)) as g:
         (result,) = results_in((await g.hears("result: ")).text)
@@ -248,5 +247,5 @@ async def test_a_child_that_is_sent_back_may_call_its_model_again(store: Store) 
     ]
     async with gateway(rules, store=store) as g:
         result = await ask_one(g)
-        assert (result["evidence"], result["verdict"]["verdict"]) == ("three of them", "PASS")
+        assert (result["summary"], result["verdict"]["verdict"]) == ("three of them", "PASS")
         assert len(g.model.of("worker")) == 3

@@ -31,7 +31,7 @@ RESOLVED = {"summary": "settled", "evidence": "the log"}
 async def test_a_report_written_as_text_needs_no_correction(store: Store, text: str) -> None:
     async with gateway([TASK, says(text), ANSWER], store=store) as g:
         result = await ask_one(g)
-        assert (result["condition"], result["evidence"]) == ("There", "I saw it")
+        assert (result["condition"], result["summary"]) == ("There", "I saw it")
         assert len(g.model.of("worker")) == 1
 
 
@@ -40,7 +40,7 @@ async def test_a_report_that_is_only_quoted_from_the_task_is_corrected(store: St
     quotes = says(f"I was given {json.dumps(REPORT)}")
     rules = [task, reports("There", "match", "mine", last="only correction"), quotes, ANSWER]
     async with gateway(rules, store=store) as g:
-        assert (await ask_one(g))["evidence"] == "mine"
+        assert (await ask_one(g))["summary"] == "mine"
 
 
 async def test_after_a_narration_the_report_is_wished_for(store: Store) -> None:

@@ -1,9 +1,7 @@
 """`bough run` and `bough doctor` as processes on Discord: what a wrong configuration is told, and
 what no log ever shows."""
 
-import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,8 @@ from storage.records.entries import Json
 from tests.flow.discord_gateway import GONE, MALLORY, OLGA, TOKEN
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle
-from tests.support.gateway_process import ROOT, GatewayProcess, write_config, write_rules
+from tests.support.forked_process import finished
+from tests.support.gateway_process import GatewayProcess, write_config, write_rules
 
 
 @dataclass
@@ -31,26 +30,11 @@ class Place:
     async def bough(self, command: str) -> tuple[int, str]:
         """A command's exit status, and all that it said."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("BOUGH_")}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", command),
-            *("--config", str(self.written()), "--verbose"),
-            cwd=self.folder,
-            env=kept | {"PYTHONPATH": str(ROOT)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        try:
-            async with asyncio.timeout(60):
-                said, _ = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-        text = said.decode()
+        arguments = (command, "--config", str(self.written()), "--verbose")
+        status, text = await finished(arguments, self.folder, kept)
         assert "Traceback" not in text
         assert TOKEN not in text
-        assert process.returncode is not None
-        return process.returncode, text
+        return status, text
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Messages that people change after they were sent."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -48,7 +47,7 @@ async def test_an_edit_after_the_answer_makes_a_sibling_and_answers_it(store: St
 async def test_an_edit_during_the_turn_ends_it_and_answers_the_new_text(store: Store) -> None:
     async with gateway(SLOW, store=store) as g:
         said = await g.chat.say("slow")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.edit(said, "quick")
         await g.hears("said: quick")
         await g.settled()
@@ -62,11 +61,11 @@ async def test_what_was_said_after_a_message_that_is_changed_in_its_turn_is_answ
 ) -> None:
     async with gateway(SLOW, store=store) as g:
         said = await g.chat.say("slow")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.say("slow, too")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent", 2)
         await g.chat.edit(said, "quick")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent", 3)
         assert contents(g) == ["quick", "slow, too"]
         await g.chat.say("that is all")
         await g.hears("said: that is all")
@@ -303,7 +302,7 @@ async def test_in_a_group_an_edit_does_not_end_another_ones_turn(store: Store) -
         await g.hears("said: [telegram:2] User 2: mine")
         await g.settled()
         await g.chat.say("slow", user="3", private=False)
-        await asyncio.sleep(0.1)
+        await g.model.called("parent", 2)
         await g.chat.edit(mine, "changed")
         offer = await g.hears(OFFER)
         await g.hears("slow answer")

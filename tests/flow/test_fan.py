@@ -1,12 +1,16 @@
 """/fan: several answers side by side, to choose from."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
+from storage.records.entries import Entry
+from storage.records.record_entries import Failed, held_in
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.alternatives import contents, is_told, labels, path, talk
-from tests.flow.conftest import ON_BOTH, gateway
+from tests.flow.conftest import ON_BOTH, PATIENCE, Gateway, gateway
+from tests.flow.walking import session_of
 
 pytestmark = ON_BOTH
 
@@ -27,6 +31,15 @@ def by(model: str, text: str, **reply: Any) -> dict[str, Any]:
 
 PLAIN = [by("parent", "plain"), by("cheap", "cheaply"), by("dear", "dearly")]
 CLOSING = "The conversation goes on with"
+
+
+async def cut_after(g: Gateway, store: Store, done: Callable[[Entry], object]) -> None:
+    """Returns once the dear arm is asked and the cheap one has ended, which `done` tells."""
+    await g.model.called("dear")
+    session = await session_of(store)
+    async with asyncio.timeout(PATIENCE):
+        while not any(map(done, await store.read(lambda tx: tx.tree.entries(session)))):
+            await asyncio.sleep(0.01)
 
 
 async def test_each_arm_answers_the_same_message_and_the_first_is_gone_on_with(
@@ -134,7 +147,7 @@ async def test_talk_during_a_fan_ends_it_and_is_answered(store: Store) -> None:
     async with gateway(rules, store=store, config=MODELS) as g:
         await talk(g, "hello", "plain")
         await g.chat.say("/fan 2 cheap")
-        await asyncio.sleep(0.2)
+        await g.model.called("cheap")
         await g.chat.say("never mind")
         await g.hears("plain", count=2)
         await g.settled()
@@ -148,7 +161,7 @@ async def test_stop_ends_a_fan(store: Store) -> None:
     async with gateway(rules, store=store, config=MODELS) as g:
         await talk(g, "hello", "plain")
         await g.chat.say("/fan 2 cheap")
-        await asyncio.sleep(0.2)
+        await g.model.called("cheap")
         await talk(g, "/stop", "Stopped.")
         await talk(g, "go on", "plain")
         assert contents(g) == ["hello", "plain", "go on"]
@@ -161,7 +174,7 @@ async def test_a_fan_goes_on_after_a_restart_and_asks_nothing_twice(
     async with gateway(slow, store=store, config=MODELS) as g:
         await talk(g, "hello", "plain")
         await g.chat.say("/fan 2 cheap dear")
-        await asyncio.sleep(0.3)
+        await cut_after(g, store, lambda entry: entry.body.get("content") == "cheaply")
     async with gateway(PLAIN, store=await SqlStore.open(database), config=MODELS) as g:
         await g.hears(CLOSING)
         assert [request.spec.name for request in g.model.requests] == ["dear"]
@@ -177,7 +190,7 @@ async def test_an_arm_that_failed_stays_failed_after_a_restart(store: Store, dat
     async with gateway(slow, store=store, config=MODELS) as g:
         await talk(g, "hello", "plain")
         await g.chat.say("/fan 2 cheap dear")
-        await asyncio.sleep(0.3)
+        await cut_after(g, store, lambda entry: held_in(entry, Failed))
     async with gateway(PLAIN, store=await SqlStore.open(database), config=MODELS) as g:
         await g.hears("the only answer")
         assert "**1/2 · cheap**\n\n⚠️ No answer: no key" in g.chat.texts()

@@ -13,7 +13,6 @@ from tests.flow.delegating import (
     ANSWER,
     CountingModel,
     Rule,
-    called,
     delegates,
     says,
     tool_results,
@@ -51,7 +50,7 @@ async def test_of_ten_thousand_calls_sixteen_are_run_and_all_are_answered(
 
 async def test_of_four_hundred_delegations_sixteen_are_begun(store: Store) -> None:
     rules = [delegates(*({"goal": f"t{n}"} for n in range(400))), says("w", delay=0.1), ANSWER]
-    model = CountingModel(rules)
+    model = CountingModel(rules, 3)
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
         await g.hears("result: Error: ")
@@ -136,7 +135,7 @@ async def test_stop_reaches_the_children_that_queue(store: Store) -> None:
     model = CountingModel(rules)
     async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
-        await called(g, "worker", 3)
+        await g.model.called("worker", 3)
         async with asyncio.timeout(60):
             await g.chat.say("/stop")
         await g.settled()
@@ -155,7 +154,7 @@ async def test_talk_in_the_middle_of_ten_thousand_calls_leaves_no_call_open(stor
     ]
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
-        await called(g, "worker")
+        await g.model.called("worker")
         await g.chat.say("hi")
         await g.hears("hello")
         told = g.model.of("parent")[-1].messages
@@ -169,7 +168,7 @@ async def test_the_count_of_a_turn_outlives_the_process(database: str) -> None:
     first = [delegates(*({"goal": f"t{n}"} for n in range(6))), says("never", delay=60), ANSWER]
     async with gateway(first, store=await SqlStore.open(database), config=config) as g:
         await g.chat.say("go")
-        await called(g, "worker", 6)
+        await g.model.called("worker", 6)
     second = [
         says("w"),
         {"when": {"tier": "parent", "turn": 2}, "reply": {"text": "result: {last}"}},

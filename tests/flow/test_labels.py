@@ -1,6 +1,5 @@
 """/label and its names, through the whole gateway."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -140,7 +139,7 @@ async def test_a_label_does_not_disturb_the_turn_that_runs(store: Store) -> None
     async with gateway(rules, store=store) as g:
         await talk(g, "one")
         await g.chat.say("slow")
-        await asyncio.sleep(0.2)
+        await g.model.called("parent", 2)
         await g.chat.say("/label now")
         await g.chat.say("/label first 1")
         await g.hears("slow answer")
@@ -157,7 +156,7 @@ async def test_a_label_does_not_disturb_the_turn_that_runs(store: Store) -> None
 async def test_a_label_on_the_first_message_does_not_disturb_its_turn(store: Store) -> None:
     async with gateway([{"reply": {"text": "answer", "delay": 1.0}}], store=store) as g:
         await g.chat.say("one")
-        await asyncio.sleep(0.2)
+        await g.model.called("parent")
         await g.chat.say("/label start")
         await g.hears("answer")
         await g.settled()

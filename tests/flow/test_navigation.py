@@ -107,7 +107,7 @@ async def test_a_wrong_number_and_a_list_end_no_turn(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await talk(g, "one")
         await g.chat.say("slow")
-        await asyncio.sleep(0.2)
+        await g.model.called("parent", 2)
         await g.chat.say("/branch 99")
         await g.chat.say("/branch")
         await g.chat.say("/goto nowhere")
@@ -122,7 +122,7 @@ async def test_a_move_ends_the_turn_that_runs(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await talk(g, "one")
         await g.chat.say("slow")
-        await asyncio.sleep(0.2)
+        await g.model.called("parent", 2)
         assert "You are after #2" in (await ask(g, "/branch 3")).text
         assert await numbers(store) == [1, 2]
 
@@ -136,7 +136,7 @@ async def test_in_a_group_others_do_not_end_a_turn_by_moving(store: Store) -> No
         await g.chat.say("one", user="2", private=False)
         await g.settled()
         await g.chat.say("slow", user="2", private=False)
-        await asyncio.sleep(0.2)
+        await g.model.called("parent", 2)
         await g.chat.say("/goto 1", user="3", private=False)
         await g.hears("Somebody else's turn is running")
         await g.hears("slow answer")

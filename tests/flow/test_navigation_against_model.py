@@ -5,10 +5,11 @@ import asyncio
 from dataclasses import dataclass, field
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 
 from tests.flow.conftest import Gateway, gateway
 from tests.flow.walking import ECHO, ask, labels, numbers, talk
+from tests.support.examples import examples
 from tests.support.stores import open_fresh
 
 PLACE = st.integers(0, 12)
@@ -117,7 +118,7 @@ class Model:
             self.add("label")
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(0.4)
 @given(st.lists(STEPS, min_size=5, max_size=16))
 @example(["say", "/undo", "/undo", "/redo", "/redo", "/undo 2", "/redo"])
 @example(["say", "/undo", "/label a", "/undo", "/label b", "/redo", "/label b", "/redo"])

@@ -1,6 +1,5 @@
 """/retry, and the arrows between answers that stand side by side."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -68,7 +67,7 @@ async def test_an_unknown_model_does_not_end_the_turn_that_runs(store: Store) ->
     rules = [{"reply": {"text": "answer", "delay": 0.5}}]
     async with gateway(rules, store=store) as g:
         await g.chat.say("hello")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.say("/retry nobody")
         await g.hears("answer")
         assert len(g.model.requests) == 1
@@ -89,7 +88,7 @@ async def test_retry_ends_the_turn_that_runs_and_asks_again(store: Store) -> Non
     ]
     async with gateway(rules, store=store) as g:
         await g.chat.say("hello")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await talk(g, "/retry", "said")
         assert contents(g) == ["hello"]
         assert g.chat.texts() == ["said"]
@@ -104,7 +103,7 @@ async def test_talk_during_a_retry_is_answered_with_what_is_retried(store: Store
     async with gateway(rules, store=store, config=MODELS) as g:
         await talk(g, "hello", "first")
         await g.chat.say("/retry cheap")
-        await asyncio.sleep(0.1)
+        await g.model.called("cheap")
         await talk(g, "wait", "both")
         assert contents(g) == ["hello", "wait"]
         assert g.model.requests[-1].spec.name == "parent"
@@ -117,7 +116,7 @@ async def test_retry_after_stop_answers_what_was_stopped(store: Store) -> None:
     ]
     async with gateway(rules, store=store) as g:
         await g.chat.say("hello")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await talk(g, "/stop", "Stopped.")
         assert labels(await talk(g, "/retry", "said")) == []
 
@@ -126,7 +125,7 @@ async def test_in_a_group_nobody_retries_over_another_ones_turn(store: Store) ->
     rules = [{"reply": {"text": "answer", "delay": 0.5}}]
     async with gateway(rules, store=store) as g:
         await g.chat.say("mine", user="2", private=False)
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.say("/retry", user="3", private=False)
         await g.hears("Somebody else's turn is running")
         await g.hears("answer")
@@ -169,7 +168,7 @@ async def test_what_waits_on_the_branch_that_is_left_goes_on_waiting(store: Stor
         await g.chat.say("go")
         question = await asked(g, "Lost?")
         await talk(g, "/retry", "said: go")
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         shown = await g.hears("late answer")
         await g.settled()
         assert labels(shown) == ["Go there"]
@@ -192,7 +191,8 @@ async def test_arrows_show_the_other_answer_in_place_and_go_there(store: Store) 
         assert contents(g) == ["hello", "first", "go on"]
         await g.chat.press(shown, "▶")
         await g.settled()
-        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶"])
+        offer = "Bring a summary along"
+        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶", offer])
         await g.chat.press(shown, "▶")
         await g.settled()
         assert (shown.text, labels(shown)) == ("third", ["◀", "1/2", "▶"])

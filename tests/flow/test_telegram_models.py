@@ -153,7 +153,25 @@ async def test_a_worker_that_never_reports_ends_at_its_limit(tmp_path: Path) -> 
     async with telegram_gateway(tmp_path, rules) as g:
         g.say("go")
         assert (await result_of(g))["resolved_by"] == "overseer"
-        assert len(g.asked("worker")) == 4
+        assert len(g.asked("worker")) == 4 + 1
+        assert g.asked("worker")[-1].body["tool_choice"] == "none"
+
+
+async def test_a_worker_without_steps_tells_the_person_who_decides_what_it_has(
+    tmp_path: Path,
+) -> None:
+    to_a_person = {"default": {"action": "escalate", "tier": "human"}}
+    rules = [
+        delegate([*TABLE[:1], to_a_person], max_iterations=1),
+        says("worker", "half of it", last="Report in text what you have"),
+        {"when": {"tier": "worker"}, "reply": {"tool_calls": [THINK]}},
+        ANSWER,
+    ]
+    async with telegram_gateway(tmp_path, rules) as g:
+        g.say("go")
+        question = await g.hears("half of it")
+        g.press(question, "Stop")
+        assert (await result_of(g))["status"] == "rejected"
 
 
 async def test_a_worker_whose_model_is_refused_fails_and_the_parent_hears_why(
@@ -173,7 +191,10 @@ async def test_an_overseer_whose_model_is_refused_leaves_it_to_a_person(tmp_path
     async with telegram_gateway(tmp_path, rules) as g:
         g.say("go")
         question = await g.hears("The overseer model could not be called")
-        g.press(question, "ok: Fine")
+        g.press(question, "Other outcomes…")
+        await g.told()
+        await g.settled()
+        g.press(question, "Ok")
         assert (await result_of(g))["status"] == "completed"
 
 

@@ -1,9 +1,7 @@
 """`bough run` and `bough doctor` as processes: what a wrong configuration is told, and what no log
 ever shows."""
 
-import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +23,8 @@ from tests.flow.telegram_gateway import (
 )
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
-from tests.support.gateway_process import ROOT, GatewayProcess, write_config
+from tests.support.forked_process import finished
+from tests.support.gateway_process import GatewayProcess, write_config
 
 SECRETS = (TOKEN.partition(":")[2], KEY)
 TABLE = [
@@ -57,21 +56,11 @@ class Place:
     async def bough(self, *arguments: str, environment: Json | None = None) -> tuple[int, str]:
         """A command's exit status, and all that it said."""
         kept = {name: text for name, text in os.environ.items() if "BOUGH_" not in name}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "gateway", *arguments),
-            cwd=self.folder,
-            env=kept | {"PYTHONPATH": str(ROOT)} | (environment or {}),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        async with asyncio.timeout(60):
-            said, _ = await process.communicate()
-        text = said.decode()
+        environment = kept | (environment or {})
+        status, text = await finished(arguments, self.folder, environment)
         assert "Traceback" not in text
         assert not any(secret in text for secret in SECRETS)
-        assert process.returncode is not None
-        return process.returncode, text
+        return status, text
 
     async def run(self) -> tuple[int, str]:
         return await self.bough("run", "--config", str(self.written()), "--verbose")

@@ -81,7 +81,7 @@ async def test_talk_during_a_turn_interrupts_it_and_both_are_answered(store: Sto
     ]
     async with gateway(rules, store=store) as g:
         await g.chat.say("slow question")
-        await asyncio.sleep(0.2)
+        await g.model.called("parent")
         await g.chat.say("quick one")
         await g.hears("answer to quick one")
         contents = [m["content"] for m in g.model.requests[-1].messages[1:]]
@@ -96,7 +96,7 @@ async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
     ]
     async with gateway(rules, store=store) as g:
         await g.chat.say("slow", user="2", private=False)
-        await asyncio.sleep(0.2)
+        await g.model.called("parent")
         await g.chat.say("mine", user="3", private=False)
         await g.hears("answer to [telegram:3] User 3: mine")
         assert g.chat.texts()[0] == "slow answer"
@@ -110,7 +110,7 @@ async def test_steered_talk_reaches_the_running_turn(store: Store) -> None:
     ]
     async with gateway(rules, store=store, config={"session": {"busy": "steer"}}) as g:
         await g.chat.say("begin")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.say("turn left")
         await g.hears("answer to turn left")
         assert len(g.model.requests) == 2
@@ -120,7 +120,7 @@ async def test_stop_ends_the_turn(store: Store) -> None:
     rules = [{"reply": {"text": "never said", "delay": 60}}]
     async with gateway(rules, store=store) as g:
         await g.chat.say("go on for ever")
-        await asyncio.sleep(0.1)
+        await g.model.called("parent")
         await g.chat.say("/stop")
         await g.hears("Stopped.")
         await g.chat.say("/stop")

@@ -7,8 +7,8 @@ from storage.records.entries import Usage
 from storage.records.ledger import LedgerLine
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
-from tests.contract.stores import Clock, new_session
 from tests.flow.conftest import Gateway, gateway
+from tests.support.stores import Clock, new_session
 
 MODELS = {
     tier: {"model": f"scripted:{tier}", "input_cost": 0.001, "output_cost": 0.01}
@@ -77,6 +77,17 @@ async def test_a_conversation_is_told_by_tier_model_and_person(store: Store) -> 
         ]
         assert lines(text, "By model")[0].startswith("• scripted:parent: $2.20 ")
         assert lines(text, "By person") == [f"• telegram:1: {total}"]
+
+
+async def test_cached_tokens_are_shown_and_have_their_own_price(store: Store) -> None:
+    parent = MODELS["parent"] | {"cached_input_cost": 0.0001}
+    rule = says("parent", "hello", (1_000, 10))
+    rule["reply"]["usage"]["cached"] = 900
+    async with gateway([rule], store=store, config={"models": {"parent": parent}}) as g:
+        await g.chat.say("hi")
+        await g.hears("hello")
+        total = "$0.29 · 1,000 tokens in (900 cached), 10 out · 1 call"
+        assert f"**This conversation, today:** {total}" in await usage(g)
 
 
 async def test_nothing_used_is_nothing(store: Store) -> None:

@@ -185,7 +185,7 @@ class TelegramServer:
         """Requests of these methods, in order."""
         return [call for call in self.sent if call.method in methods]
 
-    async def wait_for(self, predicate: Callable[[], T], timeout: float | None = 5.0) -> T:
+    async def wait_for(self, predicate: Callable[[], T], timeout: float | None = 60.0) -> T:
         """What `predicate` returns, once it is true; asked again after every change."""
         try:
             async with asyncio.timeout(timeout):

@@ -14,10 +14,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from tests.support.forked_process import ForkedProcess
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 90.0
@@ -32,11 +34,13 @@ class GatewayProcess:
     """One gateway at a time, with one configuration. Whatever runs at the end of the block is
     killed, and its log printed where the block failed."""
 
-    def __init__(self, config: Path, *arguments: str) -> None:
-        """`arguments` come after the command's name, as in `run --verbose`."""
+    def __init__(self, config: Path, *arguments: str, forked: bool = False) -> None:
+        """`arguments` come after the command's name, as in `run --verbose`. `forked`: it does not
+        import everything anew, and is ready much sooner."""
         self.config = config
-        self._arguments = arguments
-        self._process: asyncio.subprocess.Process | None = None
+        self._arguments = ("run", "--config", str(config), *arguments)
+        self._forked = forked
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[bool] | None = None
         """False where it ended before."""
@@ -82,15 +86,9 @@ class GatewayProcess:
         assert not self.running
         self._ready = asyncio.get_running_loop().create_future()
         environment = {name: text for name, text in os.environ.items() if name[:6] != "BOUGH_"}
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "gateway", "run", "--config", str(self.config), *self._arguments),
-            cwd=self.config.parent,
-            env=environment | {"PYTHONPATH": str(ROOT)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
+        environment["PYTHONPATH"] = str(ROOT)
+        begin = ForkedProcess.start if self._forked else _execute
+        self._process = await begin(self._arguments, self.config.parent, environment)
         reading = self._read(self._process, self._ready)
         self._reader = asyncio.create_task(reading, name="gateway's log")
 
@@ -116,7 +114,9 @@ class GatewayProcess:
         assert self._process is not None
         self._process.send_signal(number)
 
-    async def _read(self, process: asyncio.subprocess.Process, ready: asyncio.Future[bool]) -> None:
+    async def _read(
+        self, process: asyncio.subprocess.Process | ForkedProcess, ready: asyncio.Future[bool]
+    ) -> None:
         assert process.stdout is not None
         async for line in process.stdout:
             self.log.append(line.decode().rstrip())
@@ -124,6 +124,19 @@ class GatewayProcess:
                 ready.set_result(True)
         if not ready.done():
             ready.set_result(False)
+
+
+async def _execute(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", *arguments),
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
 
 
 def write_config(folder: Path, **sections: Mapping[str, Any]) -> Path:

@@ -1,21 +1,22 @@
 """Stores for tests that need one and do not look at its file: empty, each its own, and in memory
-where the machine has a folder for that."""
+where the machine has a folder for that; what tests write into stores, and read of them."""
 
 import atexit
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
+from storage.records.entries import Draft, Entry, Kind, Session, SessionDraft, SessionKind, message
 from storage.sql.dialect import database_of
 from storage.sql.migrate import upgrade
 from storage.sql.store import SqlStore, SqlTransaction
-from storage.store import Transaction
+from storage.store import Store, Transaction
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ def fresh_url() -> str:
     """Of a file with all tables and no rows, which is gone when the tests end. A copy, because to
     make one takes much longer."""
     empty = _empty_database()
-    return f"sqlite:///{shutil.copy(empty, empty.with_name(f'{next(_numbers)}.db'))}"
+    return url_of(shutil.copy(empty, empty.with_name(f"{next(_numbers)}.db")))
 
 
 async def open_fresh(clock: Callable[[], float] = time.time) -> SqlStore:
@@ -62,5 +63,58 @@ def _empty_database() -> Path:
     folder = tempfile.mkdtemp(prefix="bough-tests-", dir=memory if memory.is_dir() else None)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     file = Path(folder, "empty.db")
-    upgrade(f"sqlite:///{file}")
+    upgrade(url_of(file))
     return file
+
+
+class Clock:
+    """Time that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def url_of(file: Path | str) -> str:
+    return f"sqlite:///{file}"
+
+
+def said(text: str) -> Draft:
+    return Draft(Kind.MESSAGE, message("user", text))
+
+
+def compaction(first_kept: int | None) -> Draft:
+    body = {"summary": "what was said", "first_kept": first_kept, "tokens_before": 9}
+    return Draft(Kind.COMPACTION, body)
+
+
+async def new_session(store: Store, title: str = "") -> Session:
+    return await store.run(lambda t: t.tree.create(SessionDraft(SessionKind.CHAT, title)))
+
+
+async def append(store: Store, session: int, *drafts: Draft) -> list[Entry]:
+    """Append at the leaf, wherever that is."""
+
+    def work(t: Transaction) -> list[Entry]:
+        leaf = t.tree.session(session).leaf
+        entries: list[Entry] = []
+        for draft in drafts:
+            entries.append(t.tree.append(session, draft, after=leaf))
+            leaf = entries[-1].id
+        return entries
+
+    return await store.run(work)
+
+
+async def leaf_of(store: Store, session: int) -> int | None:
+    return await store.read(lambda t: t.tree.session(session).leaf)
+
+
+async def path_of(store: Store, session: int) -> tuple[Entry, ...]:
+    return await store.read(lambda t: t.tree.path(t.tree.session(session).leaf))
+
+
+def texts(entries: Sequence[Entry]) -> list[str]:
+    return [entry.body.get("content", entry.kind.value) for entry in entries]

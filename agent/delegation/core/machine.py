@@ -38,7 +38,7 @@ from agent.delegation.core.events import (
     Task,
     TimedOut,
 )
-from agent.delegation.core.human_tier import chosen_report
+from agent.delegation.core.human_tier import chosen_report, instruction
 from agent.delegation.core.judge import Judgement, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
 from agent.delegation.core.routes import cut_short, default, narrated, reported
@@ -98,8 +98,8 @@ def advance(state: State, event: Event) -> State:
             return ask(state, f"The overseer found no way on. {text}".strip())
         case Asked(question):
             return replace(state, step=AwaitHuman(question))
-        case Answered(choice, name):
-            return _answered(state, choice, name)
+        case Answered():
+            return _answered(state, event)
         case Judged(verdict, reasoning):
             return _judged(state, verdict, reasoning)
         case TimedOut(seconds):
@@ -148,7 +148,7 @@ def _extended(state: State, event: Extended) -> State:
 def _check(state: State, wanted: str) -> State:
     done = f"Overseer {state.cycles}: had the worker check: {short(wanted)}"
     state = replace(state, corrected=False, tried=(*state.tried, done))
-    return send_back(attempt_again(state) if state.ended else state, check(wanted))
+    return send_back(state, check(wanted))
 
 
 def _resolved(state: State, resolution: Resolution) -> State:
@@ -172,8 +172,7 @@ def _judged(state: State, verdict: Verdict, reasoning: str) -> State:
             replace(state, retries=state.retries + 1, corrected=False),
             feedback(judgement, criteria),
         )
-    said = verdict_json(judgement, judged_output(outcome))
-    return replace(state, step=replace(outcome, verdict=said))
+    return replace(state, step=replace(outcome, verdict=verdict_json(judgement)))
 
 
 def judged_output(outcome: Finish) -> str:
@@ -184,9 +183,12 @@ def judged_output(outcome: Finish) -> str:
     return "\n".join(part for part in (branch, outcome.summary, proof) if part)
 
 
-def _answered(state: State, choice: str, name: str) -> State:
-    what, _, rest = choice.partition(":")
+def _answered(state: State, answer: Answered) -> State:
+    what, _, rest = answer.choice.partition(":")
+    name = answer.name
     match what:
+        case "words":
+            return _instructed(state, answer)
         case "retry":
             done = f"{name} had it tried again"
             return attempt_again(replace(state, tried=(*state.tried, done)))
@@ -201,3 +203,16 @@ def _answered(state: State, choice: str, name: str) -> State:
         case _:
             summary = f"{name} stopped it."
             return finish(state, "rejected", summary, "decided", resolved_by="human")
+
+
+def _instructed(state: State, answer: Answered) -> State:
+    """The worker goes on as a person said."""
+    done = f"{answer.name} answered: {short(answer.words)}"
+    state = replace(
+        state,
+        corrected=False,
+        options=(),
+        tried=(*state.tried, done),
+        instructions=(*state.instructions, answer),
+    )
+    return send_back(state, instruction(answer.name, answer.words))

@@ -14,21 +14,22 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories.directory import set_cursor
 from storage.sql.rows import Shape, insert_row, upsert
 from storage.sql.schema import files, inbox, message_links, outbox
 
 _INBOX = Shape(InboxRow, inbox)
 _GIVEN = ("key", "kind", "address", "payload", "session", "state", "time")
-_RECEIVE = upsert(inbox, _GIVEN, key=["key"], returning="id")
+_RECEIVE = Prepared(upsert(inbox, _GIVEN, key=["key"], returning="id"))
 _ARRIVED = select(*_INBOX.columns).where(inbox.c.id == bindparam("row"))
 _UNFINISHED = (
     select(*_INBOX.columns).where(inbox.c.state == InboxState.OPEN.value).order_by(inbox.c.id)
 )
-_UNFINISHED_OF = _UNFINISHED.where(inbox.c.session == bindparam("session"))
+_UNFINISHED_OF = Prepared(_UNFINISHED.where(inbox.c.session == bindparam("session")))
 _SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
-_LINK = update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to"))
+_LINK = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to")))
 _FINISH = (
     update(inbox)
     .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
@@ -36,7 +37,10 @@ _FINISH = (
 )
 
 _OUTBOX = Shape(OutboxRow, outbox)
-_ENQUEUE = insert(outbox)
+_DRAFTED = [column.name for column in outbox.c if not column.primary_key]
+_ENQUEUE = Prepared(
+    insert(outbox).values({name: bindparam(name) for name in _DRAFTED}).returning(outbox.c.id)
+)
 _ENQUEUED = select(*_OUTBOX.columns).where(outbox.c.id == bindparam("row"))
 # As it stands in the index, so that it is known to fit when the statement is planned.
 _IS_PENDING = outbox.c.state == literal_column(f"'{OutboxState.PENDING.value}'")
@@ -81,11 +85,13 @@ _FAILED = (
 _LINKED = select(message_links.c.entry).where(
     message_links.c.address == bindparam("at"), message_links.c.message_id == bindparam("message")
 )
-_LINK_MESSAGE = upsert(
-    message_links,
-    ["address", "message_id", "entry"],
-    key=["address", "message_id"],
-    change=["entry"],
+_LINK_MESSAGE = Prepared(
+    upsert(
+        message_links,
+        ["address", "message_id", "entry"],
+        key=["address", "message_id"],
+        change=["entry"],
+    )
 )
 _FILES = Shape(StoredFile, files)
 _KEEP = insert(files)
@@ -104,8 +110,7 @@ class SqlInbox:
         if arrival.cursor is not None:
             set_cursor(self._connection, arrival.address, arrival.cursor)
         more = {"state": InboxState.OPEN, "time": self._now}
-        values = _INBOX.row(arrival, **more)
-        row: int | None = self._connection.execute(_RECEIVE, values).scalar()
+        row: int | None = _RECEIVE.scalar(self._connection, _INBOX.row(arrival, **more))
         if row is None:
             return None
         if arrival.session is not None:
@@ -123,10 +128,8 @@ class SqlInbox:
 
     def unfinished(self, session: int | None = None) -> list[InboxRow]:
         if session is None:
-            rows = self._connection.execute(_UNFINISHED)
-        else:
-            rows = self._connection.execute(_UNFINISHED_OF, {"session": session})
-        return _INBOX.all(rows)
+            return _INBOX.all(self._connection.execute(_UNFINISHED))
+        return _INBOX.all(_UNFINISHED_OF.rows(self._connection, {"session": session}))
 
     def route(self, row: int, session: int) -> None:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
@@ -134,7 +137,7 @@ class SqlInbox:
         self.grew.add(session)
 
     def link(self, row: int, entry: int) -> None:
-        if not self._connection.execute(_LINK, {"row": row, "to": entry}).rowcount:
+        if not _LINK.run(self._connection, {"row": row, "to": entry}):
             raise NotFound(f"there is no inbox row {row}")
 
     def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
@@ -164,7 +167,7 @@ class SqlOutbox:
             "error": "",
             "time": self._now,
         }
-        row = insert_row(self._connection, _ENQUEUE, _OUTBOX.row(parcel, **more))
+        row = _ENQUEUE.scalar(self._connection, _OUTBOX.row(parcel, **more))
         return _OUTBOX.stored(parcel, id=row, **more)
 
     def get(self, row: int) -> OutboxRow:
@@ -189,7 +192,7 @@ class SqlOutbox:
 
     def link_message(self, address: str, message_id: str, entry: int) -> None:
         link = {"address": address, "message_id": message_id, "entry": entry}
-        self._connection.execute(_LINK_MESSAGE, link)
+        _LINK_MESSAGE.run(self._connection, link)
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         entry: int | None = self._connection.execute(

@@ -8,17 +8,22 @@ from sqlalchemy import Connection, bindparam, insert, select
 
 from storage.json_text import dumps
 from storage.records.entries import Json, Overview
+from storage.sql.prepared import Prepared
 from storage.sql.repositories import overview
 from storage.sql.rows import upsert
 from storage.sql.schema import audit, conversations, facts, people, session_members
 
-_CONVERSATION = select(conversations.c.session).where(conversations.c.address == bindparam("at"))
+_CONVERSATION = Prepared(
+    select(conversations.c.session).where(conversations.c.address == bindparam("at"))
+)
 _BIND, _SET_CURSOR = (
-    upsert(conversations, ["address", "platform", column], key=["address"], change=[column])
+    Prepared(
+        upsert(conversations, ["address", "platform", column], key=["address"], change=[column])
+    )
     for column in ("session", "cursor")
 )
 _ADDRESSES = select(conversations.c.address).where(conversations.c.session == bindparam("session"))
-_JOIN = upsert(session_members, ["member", "session"], key=["member", "session"])
+_JOIN = Prepared(upsert(session_members, ["member", "session"], key=["member", "session"]))
 _MEMBERS = (
     select(session_members.c.member)
     .where(session_members.c.session == bindparam("session"))
@@ -43,7 +48,7 @@ _SET_FACT = upsert(facts, ["name", "value"], key=["name"], change=["value"])
 
 
 def set_cursor(connection: Connection, address: str, cursor: str) -> None:
-    connection.execute(_SET_CURSOR, _of_conversation(address) | {"cursor": cursor})
+    _SET_CURSOR.run(connection, _of_conversation(address) | {"cursor": cursor})
 
 
 class SqlDirectory:
@@ -52,18 +57,18 @@ class SqlDirectory:
         self._now = now
 
     def conversation(self, address: str) -> int | None:
-        session: int | None = self._connection.execute(_CONVERSATION, {"at": address}).scalar()
+        session: int | None = _CONVERSATION.scalar(self._connection, {"at": address})
         return session
 
     def bind(self, address: str, session: int) -> None:
-        self._connection.execute(_BIND, _of_conversation(address) | {"session": session})
+        _BIND.run(self._connection, _of_conversation(address) | {"session": session})
         self.join(session, address)
 
     def addresses(self, session: int) -> list[str]:
         return sorted(self._connection.execute(_ADDRESSES, {"session": session}).scalars())
 
     def join(self, session: int, member: str) -> None:
-        self._connection.execute(_JOIN, {"session": session, "member": member})
+        _JOIN.run(self._connection, {"session": session, "member": member})
 
     def members(self, session: int) -> list[str]:
         return list(self._connection.execute(_MEMBERS, {"session": session}).scalars())

@@ -7,11 +7,13 @@ from sqlalchemy import ColumnElement, Connection, Text, bindparam, cast, func, i
 from storage.records.entries import Usage
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.sql.dialect import Count
+from storage.sql.prepared import Prepared
 from storage.sql.rows import Shape, usage_shape
 from storage.sql.schema import ledger
 
-_ADD = insert(ledger)
 _LINES = Shape(LedgerLine, ledger, usage=usage_shape(ledger))
+_LINE = [column.name for column in ledger.c if not column.primary_key]
+_ADD = Prepared(insert(ledger).values({name: bindparam(name) for name in _LINE}))
 _COST = func.sum(ledger.c.cost)
 _UNKNOWN = func.count() - func.count(ledger.c.cost)
 _SUMS = (
@@ -21,6 +23,7 @@ _SUMS = (
     cast(func.coalesce(func.sum(ledger.c.calls), 0), Count),
     func.coalesce(_COST, 0.0),
     _UNKNOWN,
+    cast(func.coalesce(func.sum(ledger.c.cached_tokens), 0), Count),
 )
 _BY_TIER = (
     select(ledger.c.tier, *_SUMS)
@@ -36,7 +39,7 @@ class SqlLedger:
 
     def add(self, line: LedgerLine) -> None:
         day = datetime.fromtimestamp(self._now, UTC).date().isoformat()
-        self._connection.execute(_ADD, _LINES.row(line) | {"time": self._now, "day": day})
+        _ADD.run(self._connection, _LINES.row(line) | {"time": self._now, "day": day})
 
     def by_tier(self, delegation: int) -> dict[str, Usage]:
         rows = self._connection.execute(_BY_TIER, {"delegation": delegation})
@@ -71,4 +74,5 @@ def _which(
 
 def _usage(spent: Spending) -> Usage:
     """Where the cost of one call is not known, neither is that of all."""
-    return Usage(spent.input, spent.output, spent.calls, None if spent.unpriced else spent.cost)
+    cost = None if spent.unpriced else spent.cost
+    return Usage(spent.input, spent.output, spent.calls, cost, spent.cached)

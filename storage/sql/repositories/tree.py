@@ -6,8 +6,6 @@ from typing import Any
 from sqlalchemy import (
     Boolean,
     Connection,
-    CursorResult,
-    Executable,
     bindparam,
     case,
     exists,
@@ -33,6 +31,7 @@ from storage.records.entries import (
     Strand,
     Stretch,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.repositories import bulk, tree_queries
 from storage.sql.rows import (
     ENTRIES,
@@ -43,8 +42,8 @@ from storage.sql.rows import (
 from storage.sql.schema import entries, leaf_moves, sessions
 from storage.tree.paths import effective_labels, first_kept, fork_point, is_on, sort_of
 
-_SESSION = select(*SESSIONS.columns).where(sessions.c.id == bindparam("session"))
-_LOCKED_SESSION = _SESSION.with_for_update()
+_ONE = select(*SESSIONS.columns).where(sessions.c.id == bindparam("session"))
+_SESSION, _LOCKED_SESSION = Prepared(_ONE), Prepared(_ONE.with_for_update())
 _CHILDREN = (
     select(*SESSIONS.columns)
     .where(sessions.c.parent_session == bindparam("session"))
@@ -56,7 +55,7 @@ _ALL = (
     .order_by(sessions.c.id.desc())
 )
 _CREATE = insert(sessions)
-_CLAIM = (
+_CLAIM = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(epoch=sessions.c.epoch + 1)
@@ -79,7 +78,7 @@ _STRAND = (
     .scalar_subquery()
 )
 # Where the session is as the caller saw it: the entry, with its place. Else nothing.
-_APPEND = (
+_APPEND = Prepared(
     insert(entries)
     .from_select(
         ["session", "parent", "number", "depth", "strand", *_GIVEN],
@@ -106,17 +105,17 @@ _APPEND = (
     )
     .returning(entries.c.id, entries.c.number, entries.c.depth)
 )
-_MOVE = (
+_MOVE = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(leaf=bindparam("to"), last_number=bindparam("number"))
 )
-_COUNT = (
+_COUNT = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("of_session"))
     .values(last_number=bindparam("number"))
 )
-_RENAME = (
+_RENAME = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
     .values(title=bindparam("called"))
@@ -168,8 +167,7 @@ class SqlTree:
         return self._session(_CLAIM, session)
 
     def rename(self, session: int, title: str) -> Session:
-        row = self._connection.execute(_RENAME, {"session": session, "called": title})
-        return self._one(row, session)
+        return self._session(_RENAME, session, called=title)
 
     def append(
         self,
@@ -194,14 +192,14 @@ class SqlTree:
             "tokens": draft.tokens,
             "time": time,
         }
-        appended = self._connection.execute(_APPEND, values).one_or_none()
+        appended = _APPEND.row(self._connection, values)
         if appended is None:
             raise self._not_as_seen(session, after, epoch)
         entry, number, depth = appended
         if aside:
-            self._connection.execute(_COUNT, {"of_session": session, "number": number})
+            _COUNT.run(self._connection, {"of_session": session, "number": number})
         else:
-            self._connection.execute(_MOVE, {"of_session": session, "to": entry, "number": number})
+            _MOVE.run(self._connection, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
@@ -341,11 +339,8 @@ class SqlTree:
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
         return tree_queries.context_path(self._connection, leaf)
 
-    def _session(self, statement: Executable, session: int) -> Session:
-        return self._one(self._connection.execute(statement, {"session": session}), session)
-
-    def _one(self, result: CursorResult[Any], session: int) -> Session:
-        row = result.one_or_none()
+    def _session(self, statement: Prepared, session: int, **more: Any) -> Session:
+        row = statement.row(self._connection, {"session": session, **more})
         if row is None:
             raise NotFound(f"there is no session {session}")
         return SESSIONS.one(row)

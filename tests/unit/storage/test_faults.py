@@ -6,7 +6,7 @@ import pytest
 
 from storage.errors import StoreLost, StoreUnavailable
 from storage.faults import QUIET, Faults
-from tests.contract.stores import Clock
+from tests.support.stores import Clock
 
 FULL = StoreUnavailable("bough.db: the disk is full; free some space")
 

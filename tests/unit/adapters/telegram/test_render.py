@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.base import Body, Button, Refused
@@ -219,7 +219,6 @@ def test_code_arrives_to_the_letter(code: str) -> None:
         assert text == code
 
 
-@settings(max_examples=50)
 @given(
     st.text(" \n\tab😀א", max_size=200),
     st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=12),

@@ -7,7 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
 from agent.models.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
@@ -19,8 +19,7 @@ from gateway.errors import ConfigError
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine
 from storage.sql.store import SqlStore
-from tests.contract.stores import Clock
-from tests.support.stores import fresh_store
+from tests.support.stores import Clock, fresh_store
 
 PRICED = ModelSpec("parent", "m", input_cost=0.0, output_cost=1 / OUTPUT_RESERVED)
 """A dollar is set aside for each call."""
@@ -248,7 +247,6 @@ async def test_without_budgets_everything_goes(store: SqlStore) -> None:
     await bank.call()
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     limit=st.floats(1.0, 20.0),
     sizes=st.lists(st.integers(0, OUTPUT_RESERVED), min_size=1, max_size=30),

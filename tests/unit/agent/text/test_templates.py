@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.text.templates import (
@@ -11,8 +11,6 @@ from agent.text.templates import (
     fields_in,
     render,
 )
-
-patient = settings(deadline=None)
 
 
 def test_fields_are_found_in_order_and_doubled_braces_are_none() -> None:
@@ -79,7 +77,6 @@ def test_cutting_keeps_the_start_or_the_end() -> None:
     assert cut("abc", 3) == cut_head("abc", 3) == "abc"
 
 
-@patient
 @given(st.text())
 def test_text_with_its_braces_doubled_renders_to_itself(text: str) -> None:
     doubled = text.replace("{", "{{").replace("}", "}}")
@@ -87,7 +84,6 @@ def test_text_with_its_braces_doubled_renders_to_itself(text: str) -> None:
     assert render(doubled, dict.fromkeys(FIELDS, "no")) == text
 
 
-@patient
 @given(st.lists(st.sampled_from(["{", "}", "{{", "}}", "goal", "{goal}", "x"])).map("".join))
 def test_a_template_without_faults_has_all_its_fields_filled(text: str) -> None:
     if not faults_in(text):

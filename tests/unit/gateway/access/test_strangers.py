@@ -1,7 +1,7 @@
 """What strangers, and presses that do nothing, may cost."""
 
 from gateway.access.strangers import ANSWERS, JUNK, PERIOD, REFUSALS, Limit, Strangers
-from tests.contract.stores import Clock
+from tests.support.stores import Clock
 
 
 def admitted(limit: Limit, who: str, count: int) -> int:

@@ -26,8 +26,11 @@ class Interrupts:
     def __init__(self) -> None:
         self.of: list[int] = []
 
-    def wake(self, session: int) -> None:
+    def wake(self, session: int, begun: Turn | None = None) -> None:
         raise AssertionError("the commit wakes")
+
+    def free(self, session: int) -> bool:
+        return False
 
     def interrupt(self, session: int) -> None:
         self.of.append(session)

@@ -1,8 +1,13 @@
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from agent.runtime.journal import Journal
 from gateway.turns.scheduler import Advance, InProcessScheduler
+from gateway.turns.turn import Turn
+from storage.sql.store import SqlStore
 
 
 class Turns:
@@ -10,14 +15,16 @@ class Turns:
 
     def __init__(self) -> None:
         self.begun: list[int] = []
+        self.given: list[Turn | None] = []
         self.ended: list[int] = []
         self.cancelled: list[int] = []
         self.running = 0
         self.most = 0
         self.go_on = asyncio.Event()
 
-    async def advance(self, session: int) -> None:
+    async def advance(self, session: int, begun: Turn | None) -> None:
         self.begun.append(session)
+        self.given.append(begun)
         self.running += 1
         self.most = max(self.most, self.running)
         try:
@@ -141,7 +148,7 @@ async def test_a_turn_that_fails_leaves_the_others_alone(
 ) -> None:
     done = asyncio.Event()
 
-    async def advance(session: int) -> None:
+    async def advance(session: int, begun: Turn | None) -> None:
         if session == 1:
             raise ValueError("broken")
         done.set()
@@ -152,3 +159,66 @@ async def test_a_turn_that_fails_leaves_the_others_alone(
     await done.wait()
     await until_idle(lanes)
     assert "broken" in caplog.text
+
+
+@pytest.fixture
+async def begun(tmp_path: Path) -> AsyncIterator[Turn]:
+    store = await SqlStore.open(f"sqlite:///{tmp_path}/bough.db")
+    yield Turn(Journal(store, 1, 1, ()), [], left=False)
+    await store.close()
+
+
+async def test_a_turn_that_was_begun_is_the_one_that_runs(begun: Turn) -> None:
+    turns = Turns()
+    turns.go_on.set()
+    lanes = started_with(turns.advance)
+    lanes.wake(1)
+    lanes.wake(1, begun)
+    await until_idle(lanes)
+    assert turns.given == [begun]
+
+
+async def test_what_comes_after_a_turn_was_begun_is_looked_at_with_it(begun: Turn) -> None:
+    turns = Turns()
+    turns.go_on.set()
+    lanes = started_with(turns.advance)
+    lanes.wake(1, begun)
+    lanes.wake(1)
+    await until_idle(lanes)
+    assert turns.given == [None]
+
+
+async def test_a_turn_that_was_begun_beside_another_is_looked_for_after_that(begun: Turn) -> None:
+    turns = Turns()
+    lanes = started_with(turns.advance)
+    lanes.wake(1)
+    await started(turns, 1)
+    lanes.wake(1, begun)
+    turns.go_on.set()
+    await until_idle(lanes)
+    assert turns.given == [None, None]
+
+
+async def test_a_turn_that_was_begun_before_a_hold_is_not_run_after_it(begun: Turn) -> None:
+    turns = Turns()
+    turns.go_on.set()
+    lanes = started_with(turns.advance)
+    async with lanes.hold(1):
+        lanes.wake(1, begun)
+    await until_idle(lanes)
+    assert turns.given == [None]
+
+
+async def test_a_session_is_free_while_nothing_runs_in_it_and_nobody_holds_it() -> None:
+    turns, lanes = Turns(), InProcessScheduler()
+    assert not lanes.free(1)  # before the start
+    lanes.start(turns.advance)
+    assert lanes.free(1)
+    async with lanes.hold(1):
+        assert not lanes.free(1)
+        assert lanes.free(2)
+    await started(turns, 1)
+    assert not lanes.free(1)
+    turns.go_on.set()
+    await until_idle(lanes)
+    assert lanes.free(1)

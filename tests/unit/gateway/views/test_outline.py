@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from gateway.views.outline import (
     RAILS,
@@ -77,7 +77,6 @@ def entries_of(parents: Parents, run: Run) -> list[int]:
     return found
 
 
-@settings(deadline=None)
 @given(trees(), st.data())
 async def test_runs_are_the_tree_in_drawing_order(parents: Parents, data: st.DataObject) -> None:
     leaf = data.draw(st.sampled_from([None, *range(1, len(parents) + 1)]))
@@ -102,7 +101,6 @@ async def test_runs_are_the_tree_in_drawing_order(parents: Parents, data: st.Dat
         assert [run.last for run in runs if run.here][-1] == leaf
 
 
-@settings(deadline=None)
 @given(trees())
 async def test_a_rail_stands_where_more_branches_follow(parents: Parents) -> None:
     for run in await runs_of(parents, None):
@@ -118,7 +116,6 @@ async def test_a_rail_stands_where_more_branches_follow(parents: Parents) -> Non
         assert run.level == len(rails)
 
 
-@settings(deadline=None)
 @given(trees())
 async def test_forks_and_sizes_are_those_of_the_tree(parents: Parents) -> None:
     async with fresh_store() as store:
@@ -162,7 +159,6 @@ async def test_a_lone_label_is_no_branch_unless_it_is_kept() -> None:
     assert [strand.first for strand in spoken(strands, keep=[entry])] == [1, entry]
 
 
-@settings(deadline=None)
 @given(trees(), st.integers(1, 9), st.integers(1, 4))
 async def test_pages_hold_every_run_once_and_fit(parents: Parents, lines: int, each: int) -> None:
     runs = await runs_of(parents, len(parents))

@@ -5,7 +5,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from agent.compaction.cut import context_tokens, cut
 from agent.compaction.files import FileList
@@ -342,7 +342,6 @@ nothing: st.SearchStrategy[Json] = st.just({})
 changes = nothing | st.builds(lambda own: {"bough": own}, ours) | records
 
 
-@settings(max_examples=50, deadline=None)
 @given(foreign_files(), st.data())
 def test_whatever_is_taken_in_can_be_lived_with(lines: list[Json], data: st.DataObject) -> None:
     for place in range(1, len(lines)):
@@ -375,7 +374,6 @@ chat_messages = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(chat_messages | values, max_size=6))
 def test_a_chat_with_anything_in_it_is_taken_or_refused(messages: list[Any]) -> None:
     try:

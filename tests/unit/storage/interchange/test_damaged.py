@@ -15,6 +15,7 @@ from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.records.entries import Json
 from storage.store import Transaction
+from tests.support.examples import examples
 from tests.support.session_files import (
     HEADER,
     NOW,
@@ -184,10 +185,10 @@ def is_taken_or_refused(raw: bytes) -> None:
     lived_with(in_store(again))
 
 
-thorough = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(examples(3), suppress_health_check=list(HealthCheck))
 
 
-@thorough
+@many
 @given(st.sampled_from([1, 2, 3, 3]), st.data())
 def test_a_damaged_file_of_pi_is_taken_or_its_line_is_named(
     version: int, data: st.DataObject
@@ -195,7 +196,7 @@ def test_a_damaged_file_of_pi_is_taken_or_its_line_is_named(
     is_taken_or_refused(as_bytes(damaged(_version(version), data), data))
 
 
-@thorough
+@many
 @given(st.booleans(), st.data())
 def test_a_damaged_list_of_messages_is_taken_or_its_message_is_named(
     lines: bool, data: st.DataObject

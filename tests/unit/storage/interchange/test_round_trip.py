@@ -7,7 +7,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from agent.runtime.context import context
 from storage.errors import InterchangeError
@@ -153,14 +153,12 @@ def foreign_files(draw: st.DrawFn) -> list[Json]:
     return [HEADER, *lines]
 
 
-@settings(max_examples=50)
 @given(foreign_files())
 def test_what_others_wrote_is_exported_as_it_was(lines: list[Json]) -> None:
     back = through_a_store(file_of(*lines))
     assert json.dumps(back, sort_keys=True) == json.dumps(lines, sort_keys=True)
 
 
-@settings(max_examples=50)
 @given(foreign_files(), st.data())
 @example([HEADER, user("1", None) | {"message": {"role": "user", "content": [["x"]]}}], None)
 def test_a_file_with_anything_in_it_is_taken_or_refused(
@@ -180,7 +178,6 @@ def test_a_file_with_anything_in_it_is_taken_or_refused(
         assert len(back) == len(lines)
 
 
-@settings(max_examples=50)
 @given(foreign_files(), st.data())
 def test_a_damaged_file_is_taken_or_refused(lines: list[Json], data: st.DataObject) -> None:
     whole = file_of(*lines)
@@ -329,7 +326,6 @@ def seen(tx: Transaction, session: Session) -> Json:
     }
 
 
-@settings(max_examples=50)
 @given(st.data())
 def test_our_own_sessions_come_back_whole_and_are_written_alike(data: st.DataObject) -> None:
     def work(tx: Transaction) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.delegation.core.arguments import Fault
@@ -349,8 +349,6 @@ def test_an_envelope_is_bounded_and_says_what_it_cut() -> None:
 
 # Properties.
 
-patient = settings(deadline=None)
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
@@ -360,7 +358,6 @@ keys = list(REPORT_TOOL["properties"])
 told = st.sampled_from([LOADS, "1", 3, "ok", "match", "default", "seen", {VISIBLE: True}, [1]])
 
 
-@patient
 @given(st.dictionaries(st.sampled_from(keys) | st.text(max_size=5), told | values, max_size=6))
 def test_whatever_is_reported_is_matched_corrected_or_a_fault(arguments: dict[str, Any]) -> None:
     parsed = parse_report(arguments)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.delegation.handoff.model import (
@@ -34,7 +34,6 @@ hydrateds = st.builds(
     dead_ends=st.lists(bits.filter(str.strip), max_size=6).map(tuple),
     cuts=st.lists(st.from_regex(r"[a-z. ]*[a-z]", fullmatch=True), max_size=3).map(tuple),
 )
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def shown(hydrated: Hydrated) -> tuple[str, str]:
@@ -44,7 +43,6 @@ def shown(hydrated: Hydrated) -> tuple[str, str]:
     return opening + commands_block(hydrated), opening + calls
 
 
-@patient
 @given(hydrateds, st.integers(0, 3_000))
 def test_what_is_shown_never_exceeds_the_budget(hydrated: Hydrated, limit: int) -> None:
     pruned = prune(hydrated, limit)
@@ -52,7 +50,6 @@ def test_what_is_shown_never_exceeds_the_budget(hydrated: Hydrated, limit: int) 
     assert all(size(text) <= max(limit, MIN_BUDGET) * 4 for text in shown(pruned))
 
 
-@patient
 @given(hydrateds, st.integers(2_000, 6_000))
 def test_nothing_is_lost_without_being_stated(hydrated: Hydrated, limit: int) -> None:
     pruned = prune(hydrated, limit)
@@ -77,7 +74,6 @@ def test_nothing_is_lost_without_being_stated(hydrated: Hydrated, limit: int) ->
     assert set(cache(pruned).items()) <= set(cache(hydrated).items())
 
 
-@patient
 @given(hydrateds, st.integers(0, 3_000))
 def test_pruning_again_changes_nothing(hydrated: Hydrated, limit: int) -> None:
     pruned = prune(hydrated, limit)

@@ -3,15 +3,13 @@ from dataclasses import replace
 from typing import Any
 
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.delegation.tables.model import BranchTable, fold, to_json
 from agent.delegation.tables.parse import extend, parse_table
 from agent.delegation.tables.source import TableError
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
-
-patient = settings(deadline=None)
 
 words = st.text(min_size=1, max_size=12).filter(lambda t: t.strip() and fold(t) != "default")
 templates = st.lists(
@@ -65,7 +63,6 @@ def tables(draw: st.DrawFn) -> Any:
     return made
 
 
-@patient
 @given(tables())
 def test_the_normal_form_reads_back_as_the_same_table(source: Any) -> None:
     table = parse_table(source)
@@ -75,7 +72,6 @@ def test_the_normal_form_reads_back_as_the_same_table(source: Any) -> None:
     assert to_json(parse_table(to_json(table))) == to_json(table)
 
 
-@patient
 @given(tables())
 def test_a_table_means_the_same_as_object_json_and_yaml(source: Any) -> None:
     table = parse_table(source)
@@ -84,7 +80,6 @@ def test_a_table_means_the_same_as_object_json_and_yaml(source: Any) -> None:
     assert parse_table(yaml.safe_dump(source, sort_keys=False)) == table
 
 
-@patient
 @given(tables(), tables())
 def test_an_extension_keeps_the_numbers_of_what_was_there(old: Any, new: Any) -> None:
     table = parse_table(old)
@@ -128,13 +123,11 @@ anything = st.recursive(
 )
 
 
-@patient
 @given(anything)
 def test_whatever_comes_in_is_a_table_or_one_clear_message(source: object) -> None:
     _ends_well(source)
 
 
-@patient
 @given(st.text(alphabet=st.characters(), max_size=200))
 @example("\ud800")
 @example("{\ud800")
@@ -146,7 +139,6 @@ def test_whatever_text_comes_in_is_a_table_or_one_clear_message(text: str) -> No
     _ends_well({"branch_table": text})
 
 
-@patient
 @given(st.sampled_from([YAML_TABLE, JSON_TASK]), st.data())
 def test_a_valid_text_with_pieces_moved_about_is_a_table_or_one_clear_message(
     text: str, data: st.DataObject
@@ -162,7 +154,6 @@ def test_a_valid_text_with_pieces_moved_about_is_a_table_or_one_clear_message(
     _ends_well(text)
 
 
-@patient
 @given(tables(), st.data())
 def test_a_valid_object_with_a_value_replaced_is_a_table_or_one_clear_message(
     source: Any, data: st.DataObject
