@@ -133,6 +133,7 @@ async def test_a_person_who_chooses_a_report_with_evidence_brings_the_envelope(
         await g.chat.say("go")
         question = await asked(g, "Lost?")
         await g.chat.press(question, "Other outcomes…")
+        await g.settled()
         await g.chat.press(question, "There")
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["resolved_by"] == "human"
