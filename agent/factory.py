@@ -2,16 +2,24 @@
 handed."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.delegation.caller import Caller, Limits
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
-from agent.delegation.handoff.model import Hydrated, Read, cache, hydrate, parse_handoff, reader
+from agent.delegation.handoff.model import (
+    Handoff,
+    Hydrated,
+    Read,
+    cache,
+    hydrate,
+    parse_handoff,
+    reader,
+)
 from agent.delegation.handoff.prune import budget, prune
 from agent.delegation.offer import offer
 from agent.delegation.planner import HandOverRequest, Planner
-from agent.delegation.prompts import PARENT, Means
+from agent.delegation.prompts import COMPANY, PARENT, Means
 from agent.delegation.runner import Subagents
 from agent.delegation.supervision import Activity
 from agent.delegation.tool import DelegateTool
@@ -24,6 +32,9 @@ from agent.tools.think import ThinkTool
 from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
 from storage.store import Store
+
+LOOKING = frozenset({Toolset.FILE, Toolset.TERMINAL})
+"""Toolsets that read files or run commands: a child without any has no use for what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class AgentFactory:
             tier="parent",
             spec=spec,
             system=PARENT,
+            company=COMPANY,
             tools=toolbox(*given, self._delegate(subagents, caller)),
             max_iterations=self.max_iterations,
             max_calls=self.delegation.max_calls_per_reply,
@@ -128,20 +140,33 @@ class AgentFactory:
         )
 
     async def _hand_over(self, request: HandOverRequest) -> Hydrated | None:
-        """What the parent hands over, or, where it says nothing, its last reads and commands."""
+        """What the parent hands over, or, where it says nothing, what it looked at last that has to
+        do with the task; what is left out of that was not asked for, and nobody is told."""
         handoff = await asyncio.to_thread(parse_handoff, request.given)
-        if handoff is None:
+        spec = self.models.find(request.worker) or self.models.tier("worker")
+        limit = budget(spec.context_window, self.delegation.handoff_budget)
+        if handoff is not None:
+            hydrated = await self._hydrated(handoff, request.home, limit)
+        elif (most := self.delegation.handoff_auto_tokens) and LOOKING.intersection(
+            request.toolsets
+        ):
             path = await self.store.read(
                 lambda tx: tx.tree.context_path(tx.tree.session(request.session).leaf)
             )
-            handoff = automatic(path, request.goal)
-        spec = self.models.find(request.worker) or self.models.tier("worker")
-        limit = budget(spec.context_window, self.delegation.handoff_budget)
+            task = f"{request.goal}\n{request.context}"
+            found = await asyncio.to_thread(automatic, path, task)
+            hydrated = await self._hydrated(found, request.home, min(limit, most))
+            hydrated = replace(hydrated, cuts=())
+        else:
+            return None
+        return hydrated if hydrated != Hydrated() else None
+
+    async def _hydrated(self, handoff: Handoff, home: int, limit: int) -> Hydrated:
+        """With the files' contents, in at most so many tokens."""
         read: Read = _no_files
         if Toolset.FILE in self.tools.toolsets:
-            read = reader(self._workspace(request.home))
-        hydrated = await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
-        return hydrated if hydrated != Hydrated() else None
+            read = reader(self._workspace(home))
+        return await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
 
     def _workspace(self, session: int) -> Workspace:
         return Workspace(resolve_template(self.tools.workspace, session))

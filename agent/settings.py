@@ -74,14 +74,18 @@ class ModelConfig(Section):
     api: str | None = None
     reasoning_effort: str | None = None
     context_window: int | None = Field(default=None, gt=0)
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     output_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    cached_input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     fallback: Annotated[tuple[str, ...], BeforeValidator(several)] = ()
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> Self:
         if self.api_key is not None and self.api_keys:
             raise ValueError("give api_key or api_keys, not both")
+        if self.cached_input_cost is not None and self.input_cost is None:
+            raise ValueError("cached_input_cost needs input_cost: give both")
         return self
 
 
@@ -110,6 +114,7 @@ class DelegationConfig(Section):
     child_timeout_seconds: float = 0.0
     stall_seconds: float = Field(default=900.0, ge=0)
     handoff_budget: float = Field(default=0.25, gt=0, le=1)
+    handoff_auto_tokens: int = Field(default=4_000, ge=0)
     escalation_model: str | None = None
     allow_dearer: bool = False
     require_default: bool = False
@@ -136,6 +141,8 @@ class BudgetsConfig(Section):
 class CompactionConfig(Section):
     compaction_threshold: float = Field(default=0.8, gt=0, le=1)
     keep_recent_tokens: int = Field(default=20_000, ge=1)
+    summary_model: str | None = None
+    """Name of the model that writes compactions and branch summaries; None: the parent's own."""
 
 
 def resolve_template(template: str, session: int) -> Path:

@@ -132,7 +132,8 @@ def _assemble(
     factory = AgentFactory(
         store, models, config.delegation, config.tools, config.session.max_iterations, tools
     )
-    compacting = Compacting(model, config.session)
+    writer = models.find(config.session.summary_model or "")
+    compacting = Compacting(model, config.session, writer)
     subagents = _subagents(
         config, store, models, model, judge_model, questions, factory, compacting
     )
@@ -146,7 +147,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
-    work = JobContext(store, models, model, answer.agent, compacting, composer)
+    work = JobContext(store, models, model, parent, compacting, composer)
     signs = SignsOfLife(store, notices, composer, panel)
     runner = TurnRunner(store, failures, policy, results, signs, answer.run, jobs(work), running)
     talk = Arrivals(control, runner).talk

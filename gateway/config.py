@@ -108,15 +108,17 @@ class Config(PlatformSettings):
     budgets: BudgetsConfig = BudgetsConfig()
 
     @model_validator(mode="after")
-    def _fallbacks_exist(self) -> Self:
+    def _named_models_exist(self) -> Self:
         entries = self.models.configured()
         known = {*TIERS, *self.models.presets, *(entry.model for entry in entries.values())}
-        for key, entry in entries.items():
-            for name in entry.fallback:
-                if name not in known:
-                    names = ", ".join([*TIERS, *self.models.presets])
-                    text = f"{name!r} is not configured; tiers and presets are {names}"
-                    raise ValueError(f"models.{key}.fallback: {text}")
+        named = [(f"models.{key}.fallback", n) for key, e in entries.items() for n in e.fallback]
+        if self.session.summary_model is not None:
+            named.append(("session.summary_model", self.session.summary_model))
+        for key, name in named:
+            if name not in known:
+                names = ", ".join([*TIERS, *self.models.presets])
+                text = f"{name!r} is not configured; tiers and presets are {names}"
+                raise ValueError(f"{key}: {text}")
         return self
 
 

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 class Compacting:
     model: Model
     config: CompactionConfig
+    writer: ModelSpec | None = None
+    """The model that writes summaries; None: the one whose context they are for."""
 
     async def run(self, loop: Loop, keep: Callable[[], str] = lambda: "") -> Result:
         """Run a loop; where the provider says that the context is too long, again after a
@@ -88,7 +90,9 @@ class Compacting:
             return None
         account = account or Account("parent", journal.session, purpose)
         metered = MeteredModel(self.model, journal.store, account)
-        summary = await summarise(metered, spec, found, instructions=instructions, purpose=purpose)
+        summary = await summarise(
+            metered, self.writer or spec, found, instructions=instructions, purpose=purpose
+        )
         if keep:
             summary = replace(summary, text=f"{summary.text}\n\n{keep}")
         draft = replace(compaction_draft(found, summary), author=purpose.person)

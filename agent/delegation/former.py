@@ -19,9 +19,9 @@ from storage.records.entries import Kind
 MOST_TOKENS = 8_000
 """Of all that is told; at most the share of the window that a handoff may take."""
 _PARTS = 4
-"""One call gets at most this part of the room."""
+"""One call gets at most this part of the room, each thing that was said this part of that."""
 _SAID_LIMIT = 2_000
-"""Characters of what a worker said, and of the last report."""
+"""Characters of what a worker said, of the last report, and of what was tried."""
 
 _INTRODUCTION = f"""\
 A worker before you did part of this task. Go on from what it found; do not read or run again what \
@@ -34,21 +34,22 @@ def former_work(paths: Sequence[Path], state: State, spec: ModelSpec) -> str:
     if not paths:
         return ""
     room = min(budget(spec.context_window), MOST_TOKENS) * BYTES_PER_TOKEN
-    known = [_INTRODUCTION, *_why(state), *_said(paths)]
+    most = min(_SAID_LIMIT, room // _PARTS**2)
+    known = [_INTRODUCTION, *_why(state, most), *_said(paths, most)]
     room -= sum(map(size, known))
-    return "\n\n".join([*known, *_calls(paths, room)])
+    return "\n\n".join([*known, *_calls(paths, max(room, 0))])
 
 
-def _why(state: State) -> Iterator[str]:
+def _why(state: State, most: int) -> Iterator[str]:
     if state.tried:
-        yield fence("tried", cut("\n".join(state.tried), _SAID_LIMIT))
+        yield fence("tried", cut("\n".join(state.tried), most))
     if state.delta is None:
         return
     found = dict.fromkeys([state.delta.reason, state.delta.observed, state.delta.evidence])
-    yield fence("last_report", cut("\n".join(filter(None, found)), _SAID_LIMIT))
+    yield fence("last_report", cut("\n".join(filter(None, found)), most))
 
 
-def _said(paths: Sequence[Path]) -> Iterator[str]:
+def _said(paths: Sequence[Path], most: int) -> Iterator[str]:
     texts = [
         str(entry.body["content"])
         for path in paths
@@ -57,7 +58,7 @@ def _said(paths: Sequence[Path]) -> Iterator[str]:
         if not entry.body.get("handed") and str(entry.body["content"] or "").strip()
     ]
     if texts:
-        yield fence("said", cut(texts[-1], _SAID_LIMIT))
+        yield fence("said", cut(texts[-1], most))
 
 
 def _calls(paths: Sequence[Path], room: int) -> list[str]:
@@ -71,7 +72,7 @@ def _calls(paths: Sequence[Path], room: int) -> list[str]:
                 made[name, arguments] = result
     most, kept = room // _PARTS, list[str]()
     for (name, arguments), result in reversed(made.items()):
-        shown = fence("call", f"{cut(arguments, _SAID_LIMIT)}\n{cut(result, most)}", tool=name)
+        shown = fence("call", f"{cut(arguments, most)}\n{cut(result, most)}", tool=name)
         room -= size(shown)
         if room < 0:
             kept.append(f"[{len(made) - len(kept)} calls before these are left out]")

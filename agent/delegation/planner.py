@@ -28,6 +28,9 @@ class HandOverRequest:
     session: int
     """The session that delegates."""
     home: int
+    context: str = ""
+    toolsets: tuple[str, ...] = ()
+    """The child's."""
 
 
 HandOver = Callable[[HandOverRequest], Awaitable[Hydrated | None]]
@@ -84,12 +87,13 @@ class Planner:
         home = self.caller.home or session
         role = self._role(given.role, warnings)
         toolsets = self._toolsets(given.toolsets, role, warnings)
-        request = HandOverRequest(given.handoff, goal, worker, session, home)
+        context = given.context or ""
+        request = HandOverRequest(given.handoff, goal, worker, session, home, context, toolsets)
         handed = await self.hand_over(request)
         warnings += handed.cuts if handed is not None else ()
         return Task(
             goal=goal,
-            context=given.context or "",
+            context=context,
             worker=worker,
             overseer=children.overseer(asked, warnings),
             max_iterations=given.max_iterations or self.limits.max_iterations,

@@ -79,11 +79,6 @@ EXPAND = (
 )
 
 
-def in_company(system: str) -> str:
-    """A parent's instructions where it is not one person alone who writes."""
-    return f"{system}\n\n{COMPANY}"
-
-
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a worker has to work with."""
@@ -144,7 +139,7 @@ def overseer_brief(state: State, delta: Delta) -> str:
         "branch_table": to_json(state.table),
     }
     known = {key: value for key, value in brief.items() if value not in ("", [], None)}
-    text = json.dumps(known, ensure_ascii=False, indent=1)
+    text = json.dumps(known, ensure_ascii=False)
     return f"{EXPAND}\n\n{text}" if delta.expand else text
 
 

@@ -1,16 +1,25 @@
-"""The result of delegate_task, as the parent model reads it. Always JSON."""
+"""The result of delegate_task: whole, as it is kept for people, and lean, as the parent model reads
+it. Always JSON."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from agent.delegation.core.events import Finish
 from agent.delegation.core.state import State
+from agent.text.templates import VALUE_LIMIT, cut
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
 from storage.records.questions import Question
 
 SUMMARY_LIMIT = 8_000
+TASK_LIMIT = 100
+"""Characters of a goal, its ends, by which the model that wrote it knows it again."""
+QUESTION_LIMIT = 300
+"""Characters of a question that a person is asked: they see it whole themselves."""
+_SHORT = 200
+"""Characters of a text that says something by where it stands, whatever else holds it too."""
 
 
 def finished_result(
@@ -27,7 +36,7 @@ def finished_result(
         evidence=_bounded(finish.evidence) if finish.evidence else None,
         confidence=finish.confidence,
         resolved_by=finish.resolved_by,
-        verdict=_verdict(finish.verdict),
+        verdict=finish.verdict,
         exit_reason=finish.exit_reason,
         usage=_usage(spent),
         files=dict(files),
@@ -54,7 +63,68 @@ def launched_result(delegation: Delegation) -> Json:
 
 
 def to_text(*results: Json) -> str:
-    return json.dumps({"results": list(results)}, ensure_ascii=False)
+    """What the parent is told: nothing twice, and nothing that only people need. They have it in
+    /agents and /usage."""
+    return json.dumps({"results": [_lean(result) for result in results]}, ensure_ascii=False)
+
+
+def _lean(result: Json) -> Json:
+    summary, evidence = _once(result.get("summary") or "", result.get("evidence") or "")
+    lean = result | {
+        "task": _ends(result.get("task", "")),
+        "summary": summary,
+        "evidence": evidence,
+        "question": cut(result.get("question") or "", QUESTION_LIMIT),
+        "verdict": _only(result.get("verdict"), "verdict", "reasoning"),
+        "usage": _dollars(result.get("usage") or {}),
+        "files": {path: did for path, did in result.get("files", {}).items() if did == "wrote"},
+        "envelope": _proof(result.get("envelope") or {}, summary, evidence),
+    }
+    if result.get("status") == "completed":  # who resolved it, and by which branch, says the same
+        lean["exit_reason"] = None
+    return {key: value for key, value in lean.items() if value not in (None, "", [], {})}
+
+
+def _once(summary: str, evidence: str) -> tuple[str, str]:
+    """Neither holds the other, but for a short summary. One that quotes as much of long evidence
+    as a table's `format` takes names it."""
+    if re.search(rf"(?<!\w){re.escape(evidence)}(?!\w)", summary):
+        return summary, ""
+    if len(summary) > _SHORT and summary in evidence:
+        return "", evidence
+    if len(evidence) > VALUE_LIMIT:
+        summary = summary.replace(evidence[:VALUE_LIMIT], "[the evidence]", 1)
+    return summary, evidence
+
+
+def _ends(goal: str) -> str:
+    if len(goal) <= TASK_LIMIT:
+        return goal
+    half = TASK_LIMIT // 2
+    return f"{goal[:half]}…{goal[-half:]}"
+
+
+def _dollars(usage: Json) -> Json:
+    """The judge's apart."""
+    found = {"cost": usage.get("cost"), "judge": (usage.get("judge") or {}).get("cost")}
+    return {name: float(f"{cost:.3g}") for name, cost in found.items() if cost}
+
+
+def _proof(envelope: Json, *said: str) -> Json:
+    """What an envelope has beyond the result around it: the checks, and raw output that is not
+    quoted there."""
+    tail = str(envelope.get("raw_tail") or "")
+    for text in filter(None, said):
+        if tail.strip() in text:
+            tail = ""
+        elif len(text) > _SHORT:
+            tail = tail.replace(text, "[as quoted]")
+    found = {"checks": envelope.get("checks"), "raw_tail": tail}
+    return {key: value for key, value in found.items() if value}
+
+
+def _only(given: Json | None, *keys: str) -> Json:
+    return {key: given[key] for key in keys if given.get(key)} if given else {}
 
 
 def _result(goal: str, **known: Any) -> Json:
@@ -90,11 +160,6 @@ def _numbers(usage: Usage) -> Json:
         "calls": usage.calls,
         "cost": usage.cost,
     }
-
-
-def _verdict(said: Json | None) -> Json | None:
-    """The judge saw all of the output; the parent gets as much of it as of the summary."""
-    return said and said | {"output": _bounded(said["output"])}
 
 
 def _bounded(text: str) -> str:

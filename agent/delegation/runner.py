@@ -13,7 +13,7 @@ from functools import partial
 from typing import assert_never
 
 from agent.compaction.service import Compacting
-from agent.delegation.child import Child, account_of
+from agent.delegation.child import Child
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
@@ -33,12 +33,12 @@ from agent.delegation.core.events import (
     event_draft,
     events_of,
 )
-from agent.delegation.core.judge import judge
-from agent.delegation.core.machine import advance, fold, judged_output
+from agent.delegation.core.machine import advance, fold
 from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
 from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
+from agent.delegation.judging import run_judge
 from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
 from agent.delegation.prompts import Means, overseer_brief, worker_task
 from agent.delegation.result import launched_result
@@ -64,9 +64,8 @@ from agent.delegation.supervision import (
     started_in_turn,
     write_diagnosis,
 )
-from agent.delegation.transcript import findings, tool_calls_text, worker_paths
+from agent.delegation.transcript import findings, worker_paths
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
-from agent.models.metering import MeteredModel
 from agent.models.registry import Models
 from agent.models.retry import failures_noted
 from agent.runtime.journal import Journal
@@ -355,25 +354,11 @@ class Subagents:
     async def _judge(
         self, delegation: Delegation, state: State, outcome: Finish, activity: Activity
     ) -> Judged:
-        """Hold an outcome against the criteria. Fails closed: trouble is INCONCLUSIVE."""
-        spec = self.models.tier("judge")
         await activity.may_go_on()
         activity.beat("judge")
-        account = account_of(delegation, "judge")
-        judgement = await judge(
-            MeteredModel(self.judge_model, self.store, account),
-            spec,
-            objective=state.task.goal,
-            criteria=state.task.acceptance_criteria,
-            output=judged_output(outcome),
-            tool_calls=await self._tool_calls(delegation) if state.task.judge_sees_tools else None,
-            purpose=account.purpose,
-        )
-        return Judged(judgement.verdict, judgement.reasoning)
-
-    async def _tool_calls(self, delegation: Delegation) -> str:
-        paths = await self.store.read(lambda tx: worker_paths(tx, delegation.journal))
-        return tool_calls_text(paths[-1]) if paths else ""
+        spec, task = self.models.tier("judge"), state.task
+        tools = self.child_tools(self, delegation, task, activity).tools
+        return await run_judge(self.store, self.judge_model, spec, delegation, task, outcome, tools)
 
     async def _nested_hold(self, delegation: Delegation) -> Held:
         """What a child delegated itself waits for a person, so its own delegation does too."""

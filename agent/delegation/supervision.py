@@ -112,7 +112,7 @@ class Activity:
             yield
         except asyncio.CancelledError:
             if self._fault is not None and self._task is not None and not self._task.uncancel():
-                raise self._fault from None
+                self._raise_fault()
             raise
         finally:
             self._task = None
@@ -135,8 +135,12 @@ class Activity:
                 return self._end(NoHeartbeat())
 
     def _raise_fault(self) -> None:
-        if self._fault is not None:
-            raise self._fault
+        """Who was stopped stays so; the limits of one step are not those of the next."""
+        fault = self._fault
+        if not isinstance(fault, Stopped):
+            self._fault = None
+        if fault is not None:
+            raise fault from None
 
     def _end(self, fault: Exception) -> None:
         if self._fault is not None:

@@ -26,8 +26,12 @@ class ModelSpec:
     """Provider whose protocol `api_base` speaks ("openai", "anthropic"); None: by the name."""
     reasoning_effort: str | None = None
     context_window: int | None = None
+    timeout: float | None = None
+    """Seconds of one call; None: the model's code decides."""
     input_cost: float | None = None
     output_cost: float | None = None
+    cached_input_cost: float | None = None
+    """Of a token that the provider had in its prompt cache; None: what any input costs."""
     fallback: tuple[str, ...] = ()
     """Names of the models that answer where this one fails, first one first."""
 
@@ -132,8 +136,14 @@ def host_of(spec: ModelSpec) -> str:
     return urlsplit(spec.api_base or "").netloc.rpartition("@")[2] or "the provider"
 
 
-def price(spec: ModelSpec, input_tokens: int, output_tokens: int) -> float | None:
-    """Dollars by the configured prices; None where neither is configured."""
+def price(
+    spec: ModelSpec, input_tokens: int, output_tokens: int, cached_tokens: int = 0
+) -> float | None:
+    """Dollars by the configured prices; None where those of input and output are not configured.
+    `cached_tokens` are a part of the input."""
     if spec.input_cost is None and spec.output_cost is None:
         return None
-    return (spec.input_cost or 0.0) * input_tokens + (spec.output_cost or 0.0) * output_tokens
+    fresh = spec.input_cost or 0.0
+    cached = spec.cached_input_cost if spec.cached_input_cost is not None else fresh
+    read = fresh * (input_tokens - cached_tokens) + cached * cached_tokens
+    return read + (spec.output_cost or 0.0) * output_tokens

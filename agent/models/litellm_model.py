@@ -26,9 +26,14 @@ from agent.models.base import (
     Request,
     ToolCall,
     host_of,
-    price,
 )
-from agent.models.litellm_usage import read_leniently
+from agent.models.litellm_usage import (
+    CachePrices,
+    listed_cache_prices,
+    own_price,
+    read_leniently,
+)
+from agent.models.prompt_cache import cache_use, marked, takes_marks
 from agent.models.retry import read_retry_after
 from agent.models.usage import count as token_count
 from agent.models.usage import dollars, estimated_input, estimated_output
@@ -73,7 +78,8 @@ _LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:
 class LitellmModel:
     """Every provider that litellm knows, and every server that speaks OpenAI's chat protocol.
 
-    `complete` tries nothing again; patience is Retrying's. `timeout` is seconds for the whole call.
+    `complete` tries nothing again; patience is Retrying's. `timeout` is seconds for the whole call
+    of a model that has no time of its own.
     """
 
     def __init__(self, *, timeout: float = 600.0) -> None:
@@ -90,17 +96,21 @@ class LitellmModel:
         spec = request.spec
         arguments = self._arguments(request)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._seconds(spec)):
                 response = await self._litellm.acompletion(**arguments)
         except TimeoutError:
             raise self._late(spec) from None
         except Exception as error:  # noqa: BLE001  (litellm raises anything, its own bugs too)
             # Not chained: what litellm says may repeat the prompt and the key.
             raise _translate(spec, error) from None
-        return _read(request, response)
+        model, provider, _ = self._place(spec)
+        return _read(request, response, listed_cache_prices(self._litellm, model, provider))
+
+    def _seconds(self, spec: ModelSpec) -> float:
+        return self._timeout if spec.timeout is None else spec.timeout
 
     def _late(self, spec: ModelSpec) -> ModelError:
-        text = f"no answer within {self._timeout:g} s"
+        text = f"no answer within {self._seconds(spec):g} s"
         return _error(spec, ModelErrorKind.UNAVAILABLE, text)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
@@ -109,12 +119,13 @@ class LitellmModel:
 
         spec = request.spec
         model, provider, forced = self._place(spec)
+        messages = [_sendable(message, provider) for message in request.messages]
         arguments: dict[str, Any] = {
             "model": spec.model,
             "custom_llm_provider": forced,
-            "messages": [_sendable(message, provider) for message in request.messages],
+            "messages": messages,
             "max_retries": 0,
-            "timeout": httpx.Timeout(self._timeout, connect=CONNECT_TIMEOUT),
+            "timeout": httpx.Timeout(self._seconds(spec), connect=CONNECT_TIMEOUT),
         }
         if spec.api_base:
             arguments["api_base"] = spec.api_base
@@ -129,6 +140,9 @@ class LitellmModel:
             arguments["tools"] = list(request.tools)
             if request.tool_choice and self._takes("tool_choice", model, provider):
                 arguments["tool_choice"] = _tool_choice(request.tool_choice)
+            # A request without tools is a session's only one: to cache it would cost, for nothing.
+            if takes_marks(model, provider):
+                arguments["messages"] = marked(messages)
         if spec.reasoning_effort and self._takes("reasoning_effort", model, provider):
             arguments["reasoning_effort"] = spec.reasoning_effort
         return arguments
@@ -204,7 +218,7 @@ def _sendable_call(call: Json) -> Json:
     return {**call, "function": {**call["function"], "arguments": arguments}}
 
 
-def _read(request: Request, response: Any) -> Reply:
+def _read(request: Request, response: Any, listed: CachePrices) -> Reply:
     spec = request.spec
     if not response.choices:
         raise _error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
@@ -225,7 +239,7 @@ def _read(request: Request, response: Any) -> Reply:
         Usage(calls=1),
         {**kept, "role": "assistant", "content": content},
     )
-    return replace(reply, usage=_usage(request, reply, response))
+    return replace(reply, usage=_usage(request, reply, response, listed))
 
 
 def _name_calls(calls: list[Json]) -> list[Json]:
@@ -246,15 +260,16 @@ def _name_calls(calls: list[Json]) -> list[Json]:
     return calls
 
 
-def _usage(request: Request, reply: Reply, response: Any) -> Usage:
+def _usage(request: Request, reply: Reply, response: Any, listed: CachePrices) -> Usage:
     """What the provider counted; our estimate where it did not, or said what cannot be."""
     used = getattr(response, "usage", None)
     read = token_count(getattr(used, "prompt_tokens", None))
     written = token_count(getattr(used, "completion_tokens", None))
     by_litellm = response._hidden_params.get("response_cost") if read else None
     read, written = read or estimated_input(request), written or estimated_output(reply)
-    cost = price(request.spec, read, written)
-    return Usage(read, written, 1, dollars(cost if cost is not None else by_litellm))
+    cache = cache_use(used, read)
+    cost = own_price(request.spec, read, written, cache, listed)
+    return Usage(read, written, 1, dollars(by_litellm if cost is None else cost), cache.read)
 
 
 def _translate(spec: ModelSpec, error: Exception) -> ModelError:

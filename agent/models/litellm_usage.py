@@ -1,13 +1,51 @@
-"""litellm's readers of what a call used, kept from losing a reply over an odd number."""
+"""litellm's readers of what a call used, kept from losing a reply over an odd number; and what a
+call costs, with litellm's list of prices where the configuration has none."""
 
 import functools
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.models.usage import readable_usage
+from agent.models.base import ModelSpec, price
+from agent.models.prompt_cache import CacheUse
+from agent.models.usage import dollars, readable_usage
 
 _LLMS = "litellm.llms"
+
+
+@dataclass(frozen=True, slots=True)
+class CachePrices:
+    """What a cache's tokens cost, as parts of what input costs otherwise."""
+
+    read: float = 1.0
+    written: float = 1.0
+
+
+def listed_cache_prices(litellm: Any, model: str, provider: str) -> CachePrices:
+    """By litellm's list; as any input for a model that it does not have there."""
+    try:
+        listed = litellm.get_model_info(model, custom_llm_provider=provider)
+    except Exception:  # noqa: BLE001
+        # It raises a bare Exception for every model that is not listed.
+        return CachePrices()
+    fresh = dollars(listed.get("input_cost_per_token"))
+    if not fresh:
+        return CachePrices()
+    read = dollars(listed.get("cache_read_input_token_cost"))
+    written = dollars(listed.get("cache_creation_input_token_cost"))
+    return CachePrices(1.0 if read is None else read / fresh, (written or fresh) / fresh)
+
+
+def own_price(
+    spec: ModelSpec, read: int, written: int, cache: CacheUse, listed: CachePrices
+) -> float | None:
+    """Dollars by the configured prices; None where there are none."""
+    fresh = spec.input_cost or 0.0
+    if spec.cached_input_cost is None:
+        spec = replace(spec, cached_input_cost=fresh * listed.read)
+    cost = price(spec, read, written, cache.read)
+    return None if cost is None else cost + fresh * (listed.written - 1.0) * cache.written
 
 
 def read_leniently() -> None:

@@ -19,7 +19,7 @@ The file is YAML. The first rule that fits a request decides the reply:
         reply:
           tool_calls:
             - {name: report_outcome, arguments: {condition: 1, branch: ok, evidence: "21 °C"}}
-          usage: {input: 900, output: 40}
+          usage: {input: 900, output: 40, cached: 800}
       - when: {last: hello}
         times: 1
         reply: {error: rate_limit, retry_after: 2}
@@ -115,6 +115,8 @@ class Spent(_Part):
 
     input: int = Field(ge=0, le=MOST_TOKENS)
     output: int = Field(ge=0, le=MOST_TOKENS)
+    cached: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    """Of the input."""
 
 
 class Answer(_Part):
@@ -338,7 +340,8 @@ def _estimate(seen: _Seen, text: str, calls: Sequence[ToolCall]) -> Spent:
 
 
 def _usage(spec: ModelSpec, spent: Spent) -> Usage:
-    return Usage(spent.input, spent.output, 1, price(spec, spent.input, spent.output))
+    cost = price(spec, spent.input, spent.output, spent.cached)
+    return Usage(spent.input, spent.output, 1, cost, spent.cached)
 
 
 def _raw(text: str, calls: Sequence[ToolCall]) -> Json:

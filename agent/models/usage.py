@@ -82,8 +82,10 @@ def metered(request: Request, reply: Reply) -> Reply:
     """The reply with a usage that can be booked."""
     used = reply.usage
     read, written = count(used.input), count(used.output)
+    cached = min(count(used.cached) or 0, read or 0)
     cost = dollars(used.cost)
-    if read is not None and written is not None and cost == used.cost:
+    can_be = read is not None and written is not None and cached == used.cached
+    if can_be and cost == used.cost:
         return reply
     log.warning("%s: a usage that cannot be; estimated", quote(reply.model or request.spec.model))
     if read is None or written is None:
@@ -91,5 +93,5 @@ def metered(request: Request, reply: Reply) -> Reply:
         written = estimated_output(reply) if written is None else written
         cost = None
     if cost is None:
-        cost = dollars(price(request.spec, read, written))
-    return replace(reply, usage=Usage(read, written, used.calls, cost))
+        cost = dollars(price(request.spec, read, written, cached))
+    return replace(reply, usage=Usage(read, written, used.calls, cost, cached))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.models.replay import replayed
-from storage.records.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind, message
 from storage.records.record_entries import RecordKind, is_record
-from storage.records.speakers import guarded, told
+from storage.records.speakers import guarded, speaker_of, told
 from storage.tree.paths import from_first_kept, has_compaction
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
@@ -36,6 +36,25 @@ def context(path: Sequence[Entry], model: str | None = None) -> list[Json]:
 
 
 @dataclass(frozen=True, slots=True)
+class Company:
+    """Since when people on a path are told apart."""
+
+    opens: bool | None = None
+    """Whether the first message of a person says whose it is; None where there is none yet."""
+    joined: int | None = None
+    """The place of the first message that does, where one before it does not."""
+
+    def noting(self, entry: Entry, at: int) -> "Company":
+        """With one more message, at this place."""
+        if entry.body.get("role") != "user" or self.opens or self.joined is not None:
+            return self
+        speaks = speaker_of(entry.body) is not None
+        if self.opens is None:
+            return Company(speaks)
+        return Company(False, at) if speaks else self
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A context, and how far it will stay as it is."""
 
@@ -48,6 +67,7 @@ class Context:
     first: Entry | None
     last: Entry | None
     """Of the settled ones."""
+    company: Company
 
     def begins(self, path: Sequence[Entry], model: str | None) -> bool:
         """Whether it is the beginning of a path's context. Entries never change, so a path is the
@@ -65,14 +85,26 @@ def grown(before: Context | None, path: Sequence[Entry], model: str | None) -> C
     """The context of a path; where one is its beginning, that costs what came since."""
     if before is not None and before.begins(path, model):
         messages, start = before.messages[: before.settled_messages], before.settled
-        fresh = path[start:]
+        fresh, company = path[start:], before.company
     else:
-        fresh = from_first_kept(path)
+        fresh, company = from_first_kept(path), Company()
         messages, start = _summarised(fresh), len(path) - len(fresh)
-    settled_messages, entries = _tell(fresh, model, messages)
+    settled_messages, entries, company = _tell(fresh, model, messages, company)
     settled = start + entries
     first, last = (path[0], path[settled - 1]) if settled else (None, None)
-    return Context(messages, model, settled_messages, settled, first, last)
+    return Context(messages, model, settled_messages, settled, first, last, company)
+
+
+def conversation(context: Context, system: str, company: str) -> list[Json]:
+    """The instructions, and the context below them. `company` is told besides where people are told
+    apart: with the instructions where that is so from the first message on, else in front of the
+    first such message, for what a model has been told must not change afterwards."""
+    messages, at = context.messages, context.company.joined
+    if company and context.company.opens:
+        system = f"{system}\n\n{company}"
+    elif company and at is not None:
+        messages = [*messages[:at], message("user", company), *messages[at:]]
+    return [message("system", system), *messages]
 
 
 def _summarised(visible: Sequence[Entry]) -> list[Json]:
@@ -81,9 +113,11 @@ def _summarised(visible: Sequence[Entry]) -> list[Json]:
     return [] if compaction is None else [_summary("the conversation so far", compaction)]
 
 
-def _tell(entries: Sequence[Entry], model: str | None, messages: list[Json]) -> tuple[int, int]:
+def _tell(
+    entries: Sequence[Entry], model: str | None, messages: list[Json], company: Company
+) -> tuple[int, int, Company]:
     """Add what entries say to the messages; how many of the messages, and of the entries, nothing
-    can be added to any more."""
+    can be added to any more, and who spoke."""
     group: _Group | None = None
     settled = 0, 0
     for at, entry in enumerate(entries):
@@ -100,15 +134,16 @@ def _tell(entries: Sequence[Entry], model: str | None, messages: list[Json]) -> 
                 elif entry.body.get("role") == "tool":
                     messages.append(_late_result(entry))
                 else:
+                    company = company.noting(entry, len(messages))
                     messages.append(_message(entry, model))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))
             case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
                 pass
     if group is None:
-        return len(messages), len(entries)
+        return len(messages), len(entries), company
     messages += group.messages()
-    return settled
+    return *settled, company
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from agent.concurrency import off_loop
-from agent.runtime.context import Context, grown
+from agent.runtime.context import Context, conversation, grown
 from storage.records.entries import Draft, Entry, Json
 from storage.store import Store, Transaction
 
@@ -53,11 +53,11 @@ class Journal:
         """What a model was shown last."""
         return self._context
 
-    async def messages(self, model: str) -> list[Json]:
-        """What a model is shown of the path. Not to be changed."""
+    async def messages(self, model: str, system: str, company: str) -> list[Json]:
+        """What a model is shown: its instructions and the path. Not to be changed."""
         path = self.path
         self._context = await off_loop(len(path), partial(grown, self._context, path, model))
-        return self._context.messages
+        return conversation(self._context, system, company)
 
     async def append(
         self,

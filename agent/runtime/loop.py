@@ -90,6 +90,8 @@ class Agent:
     """Tool calls of one reply that are run; the model is told that the others were not."""
     waits_for_all: bool = False
     """While a call waits for a person the model is not called: nobody could tell it later."""
+    company: str = ""
+    """What it is told besides, where it is not one person alone who speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +229,10 @@ class Loop:
     async def _call_model(self, tool_choice: str = "") -> Entry:
         agent = self.agent
         offered = [function_schema(t.name, t.description, t.parameters) for t in agent.final_tools]
-        told = await self.journal.messages(agent.spec.model)
+        messages = await self.journal.messages(agent.spec.model, agent.system, agent.company)
         request = Request(
             spec=agent.spec,
-            messages=[message("system", agent.system), *told],
+            messages=messages,
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
             tool_choice=tool_choice,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from agent.compaction.service import Compacting
 from agent.models.base import Model
 from agent.models.registry import Models
-from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent
 from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.outbound.composer import Composer
@@ -19,8 +18,8 @@ class JobContext:
     store: Store
     models: Models
     model: Model
-    agent: Callable[[Journal, str | None], Agent]
-    """The parent agent that goes on with a journal: with its own model, or one by its name."""
+    agent: Callable[[int, str | None], Agent]
+    """The parent agent of a session: with its own model, or one by its name."""
     compacting: Compacting
     composer: Composer
 

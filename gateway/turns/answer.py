@@ -6,10 +6,9 @@ from functools import partial
 
 from agent.compaction.service import Compacting
 from agent.delegation.pending_calls import Results
-from agent.delegation.prompts import in_company
 from agent.models.base import Model, ModelSpec, Purpose, Reply
 from agent.models.metering import Account
-from agent.runtime.journal import Alongside, Journal
+from agent.runtime.journal import Alongside
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.runtime.people import Asker
 from agent.text.markdown import escape
@@ -23,7 +22,6 @@ from gateway.turns.messages import link_message, message_draft
 from gateway.turns.turn import AnswerItems, Turn
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxKind
-from storage.records.speakers import several_speak
 from storage.store import Store, Transaction
 
 
@@ -43,7 +41,7 @@ class AgentAnswer:
 
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
-        agent = self.agent(turn.journal, turn.model)
+        agent = self.parent(turn.journal.session, turn.model)
         loop = Loop(
             self.model,
             agent,
@@ -62,14 +60,6 @@ class AgentAnswer:
             case Answered() | Asleep() | CalledFinal():
                 if not turn.answered:
                     await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
-
-    def agent(self, journal: Journal, model: str | None) -> Agent:
-        """The parent agent, told how to read who speaks where several do. That is decided by the
-        path alone, so that its instructions stay the same for as long as they can."""
-        agent = self.parent(journal.session, model)
-        if not several_speak(journal.path):
-            return agent
-        return replace(agent, system=in_company(agent.system))
 
     async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
         if self.policy.config.busy == "steer":

@@ -64,7 +64,9 @@ def _sum(spent: Spending) -> str:
     if not spent.calls:
         return "nothing"
     calls = "1 call" if spent.calls == 1 else f"{spent.calls:,} calls"
-    return escape(f"{_cost(spent)} · {spent.input:,} tokens in, {spent.output:,} out · {calls}")
+    cached = f" ({spent.cached:,} cached)" if spent.cached else ""
+    tokens = f"{spent.input:,} tokens in{cached}, {spent.output:,} out"
+    return escape(f"{_cost(spent)} · {tokens} · {calls}")
 
 
 def _cost(spent: Spending) -> str:

@@ -219,9 +219,14 @@ class Usage:
     output: int = 0
     calls: int = 0
     cost: float | None = field(default=0.0)
+    cached: int = 0
+    """Tokens of `input` that the provider had in its prompt cache."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Usage(
-            self.input + other.input, self.output + other.output, self.calls + other.calls, cost
+            self.input + other.input,
+            self.output + other.output,
+            self.calls + other.calls,
+            None if self.cost is None or other.cost is None else self.cost + other.cost,
+            self.cached + other.cached,
         )

@@ -20,6 +20,8 @@ class Spending:
     """Dollars of the calls whose cost is known."""
     unpriced: int = 0
     """How many calls' cost is not known."""
+    cached: int = 0
+    """Tokens of `input` that providers had in their prompt caches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ only we write: those get the same mark.
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.records.entries import Entry, Json, Kind
+from storage.records.entries import Json
 
 TYPED = "| "
 """Before a line that somebody wrote."""
@@ -80,12 +79,6 @@ def speaker_of(body: Json) -> Speaker | None:
         content[start:at],
         content[at:],
     )
-
-
-def several_speak(path: Sequence[Entry]) -> bool:
-    """Whether a path has what was said in a group."""
-    claims = (e for e in path if "speaker" in e.body or "name" in e.body)
-    return any(e.kind is Kind.MESSAGE and speaker_of(e.body) is not None for e in claims)
 
 
 def claimed(body: Json) -> Json:

@@ -150,7 +150,7 @@ SESSIONS = Shape(Session, sessions, run=Shape(Run, sessions, role="run_role", nu
 
 
 def usage_shape(table: Table) -> Shape[Usage]:
-    return Shape(Usage, table, input="input_tokens", output="output_tokens")
+    return Shape(Usage, table, input="input_tokens", output="output_tokens", cached="cached_tokens")
 
 
 def place_on_path(path: Sequence[Entry], *, parent: int | None, depth: int) -> None:

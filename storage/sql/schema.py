@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0011_runs"
+HEAD = "0031_cached"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -271,6 +271,7 @@ delegations = Table(
     Column("result", Words, nullable=False),
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
+    Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
 
 ledger = Table(
@@ -289,6 +290,7 @@ ledger = Table(
     Column("address", Words, nullable=False),
     Column("person", Words, nullable=False),
     Column("delegation", ID, ForeignKey("delegations.id"), index=True),
+    Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
 Index("ledger_address", ledger.c.address, ledger.c.time)
 

@@ -5,8 +5,8 @@ benchmarks.site_agents what they decide and what that assumes.
 The parent hands all tasks over in one call, and reads all results. Along the branch table it also
 writes the table, once for all of them, and is told of each decision of a person in a turn of its
 own. What is compared, with a bar of a tenth, is the cost of what was delegated: children, overseers
-and judges. The whole bill has the parent's own calls too, which a table does not make cheaper; it
-has no bar, and is more than a tenth.
+and judges; and the whole bill, with the parent's own calls, as providers write it: what they have
+cached costs a tenth. By list prices it is a little more than a tenth.
 
 Most of the difference is the price of the model, as the cheap one without a table shows. What the
 table and who stands behind it add is that the outcomes are right. The judge's bar is for tasks
@@ -53,6 +53,8 @@ class Bill:
     """What one way came to."""
 
     whole: Spending
+    billed: float
+    """Dollars of the whole, with the discount for what is cached."""
     delegated: Usage
     judge: Usage
     """A part of what was delegated."""
@@ -85,24 +87,30 @@ async def _measure(tasks: tuple[Site, ...], common: Json) -> Bill:
             await played.chat.say("Which of these shops let people export their orders as CSV?")
             await played.shown(_is_answer)
             await _decide(played, len(asked))
-            await played.shown(_is_answer, count=1 + len(asked))
             store = played.app.store
-            return await store.read(lambda tx: _bill(tx, tasks, model.child_seconds))
+            return await store.read(lambda tx: _bill(tx, tasks, model))
 
 
 async def _decide(played: Scene, questions: int) -> None:
-    """A person looks at each question and presses that the site is gone."""
-    if questions:
-        for question in await played.shown(lambda shown: bool(shown.buttons), count=questions):
-            gone = next(b.label for b in question.buttons if b.label.startswith("gone: "))
-            await played.chat.press(question, gone)
+    """A person looks at each question, presses that the site is gone, and reads what comes of it
+    before the next."""
+    if not questions:
+        return
+    shown = await played.shown(lambda shown: bool(shown.buttons), count=questions)
+    for number, question in enumerate(shown, start=1):
+        await played.chat.press(question, _gone(question))
+        await played.shown(_is_answer, count=1 + number)
+
+
+def _gone(question: Shown) -> str:
+    return next(b.label for b in question.buttons if "gone" in b.label.casefold())
 
 
 def _is_answer(shown: Shown) -> bool:
     return shown.text.startswith("Checked:")
 
 
-def _bill(tx: Transaction, tasks: tuple[Site, ...], seconds: float) -> Bill:
+def _bill(tx: Transaction, tasks: tuple[Site, ...], model: SimulatedModel) -> Bill:
     session = tx.directory.conversation("telegram:1")
     assert session is not None
     expected = {site.name: site.answer for site in tasks}
@@ -117,7 +125,8 @@ def _bill(tx: Transaction, tasks: tuple[Site, ...], seconds: float) -> Bill:
         right += expected[_found(r"site-\d\d", row.goal)] == _found(
             r"(?<=Answer: )\w+", result["summary"]
         )
-    return Bill(tx.ledger.total(since=0), spent, judge, right, tiers, seconds)
+    whole, seconds = tx.ledger.total(since=0), model.child_seconds
+    return Bill(whole, whole.cost - model.saved, spent, judge, right, tiers, seconds)
 
 
 def _found(pattern: str, text: str) -> str:
@@ -135,6 +144,14 @@ def _figures(bills: Mapping[str, Bill], count: int) -> list[Figure]:
     return [
         beside(f"cost, {TABLED}", _cents(table.delegated), "¢", cents, BAR_SHARE * cents),
         beside(f"whole bill, {TABLED}", 100 * table.whole.cost, "¢", 100 * first.whole.cost),
+        beside(
+            f"whole bill as billed, {TABLED}",
+            100 * table.billed,
+            "¢",
+            100 * first.billed,
+            BAR_SHARE * 100 * first.billed,
+        ),
+        Figure(f"cached share of the input, {TABLED}", _cached_share(table.delegated), "%"),
         beside(f"cost, {CHEAP}", _cents(cheap.delegated), "¢", cents),
         beside(f"tokens, {TABLED}", _tokens(table.delegated), "tokens", _tokens(first.delegated)),
         beside(f"time of a task, {TABLED}", table.seconds / count, "s", first.seconds / count),
@@ -155,6 +172,10 @@ def _cents(usage: Usage) -> float:
 
 def _tokens(usage: Usage) -> int:
     return usage.input + usage.output
+
+
+def _cached_share(usage: Usage) -> float:
+    return 100 * usage.cached / usage.input
 
 
 def _judge_share(bill: Bill) -> float:

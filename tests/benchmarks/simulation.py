@@ -7,7 +7,10 @@ Simulated, for want of models that give the same answers every day:
 
 - what models decide: scripted, as a plain function of the request that the gateway sends;
 - tokens: one for CHARACTERS_PER_TOKEN characters of that request and of the reply;
-- PRICES, in the proportions of real tiers; input that a provider has cached costs what any costs;
+- PRICES, in the proportions of real tiers; what a provider has cached is counted, and priced apart
+  where a figure says so;
+- the provider's prompt cache: a model has the beginnings of all requests it got, from LEAST_CACHED
+  tokens on, and forgets none while the figures are taken;
 - PACES: no call is waited for, its seconds are added up. Tools and people take no time.
 """
 
@@ -21,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.recording import RecordingAdapter, Shown
-from agent.models.base import Reply, Request, ToolCall, price
+from agent.models.base import ModelError, ModelErrorKind, Reply, Request, ToolCall, price
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.service import App
@@ -58,6 +61,10 @@ PACES: Mapping[str, Pace] = {
 MOST_CHILDREN = 20
 """As many as a call may have tasks. The default is 3; it changes how long things take, not what
 they cost, and times are added up for each task alone."""
+LEAST_CACHED = 1_024
+"""Tokens under which nothing is cached."""
+CACHED_PRICE = 0.1
+"""Of a cached token, as a part of what input costs."""
 PARENT_TOOL = "delegate_task"
 """Offered to the agent that people talk to, and to no other one here."""
 
@@ -84,7 +91,13 @@ class SimulatedModel:
     decide: Decide
     child_seconds: float = 0.0
     """Simulated, of all calls but the parent agent's."""
+    saved: float = 0.0
+    """Dollars by which the bill is lower where cached input has its own price."""
+    most: int | None = None
+    """Tokens of a request that the worker's model takes; None: any number."""
     _ids: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    _sent: dict[str, list[str]] = field(default_factory=dict)
+    """The requests of each model."""
 
     async def complete(self, request: Request) -> Reply:
         move = self.decide(request)
@@ -93,12 +106,25 @@ class SimulatedModel:
             for call in move.calls
         )
         written = move.text + "".join(call.name + call.arguments for call in calls)
-        read, wrote = _tokens(request_text(request)), _tokens(written)
+        text = request_text(request)
+        read, wrote = _tokens(text), _tokens(written)
+        if request.spec.name == "worker" and self.most is not None and read > self.most:
+            raise ModelError(ModelErrorKind.CONTEXT_LENGTH, "the context is too long")
+        cached = self._cached(request.spec.name, text)
+        self.saved += (1 - CACHED_PRICE) * cached * (request.spec.input_cost or 0.0)
         pace = PACES[request.spec.name]
         if PARENT_TOOL not in offered(request):
             self.child_seconds += pace.first + read / pace.reads + wrote / pace.writes
-        usage = Usage(read, wrote, 1, price(request.spec, read, wrote))
+        usage = Usage(read, wrote, 1, price(request.spec, read, wrote), cached)
         return Reply(move.text, calls, usage, message("assistant", move.text))
+
+    def _cached(self, model: str, text: str) -> int:
+        """Tokens of a request that the model has read before; it has read this one then too."""
+        known = self._sent.setdefault(model, [])
+        longest = max((shared(text, earlier) for earlier in known), default=0)
+        known.append(text)
+        tokens = longest // CHARACTERS_PER_TOKEN
+        return tokens if tokens >= LEAST_CACHED else 0
 
 
 def offered(request: Request) -> set[str]:
@@ -107,8 +133,20 @@ def offered(request: Request) -> set[str]:
 
 
 def request_text(request: Request) -> str:
-    """All that is sent: texts as they are, calls and tools as JSON."""
-    return "\n".join([*map(_text, request.messages), *map(json.dumps, request.tools)])
+    """All that is sent, as providers read it: tools as JSON, texts as they are, calls as JSON."""
+    return "\n".join([*map(json.dumps, request.tools), *map(_text, request.messages)])
+
+
+def shared(one: str, other: str) -> int:
+    """Characters with which both begin."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def shown_text(request: Request) -> str:
@@ -191,7 +229,8 @@ def assumptions() -> str:
     lines = [
         "Simulated: what models decide (scripted); tokens (one for "
         f"{CHARACTERS_PER_TOKEN} characters of the requests as the",
-        "gateway built them); times, added up; and prices, without discounts for caching:",
+        "gateway built them); times, added up; and prices, where nothing else is said without",
+        f"a discount for what is cached (then it costs {CACHED_PRICE:g} of other input):",
         *(
             f"  {tier:9} ${paid:g} / ${earned:g} a million tokens in / out; begins after "
             f"{PACES[tier].first:g} s, reads {PACES[tier].reads:,g}/s, "

@@ -40,6 +40,27 @@ async def test_a_conversation_that_grows_too_long_is_compacted_by_itself(store: 
         assert "question 5 " in last
 
 
+async def test_a_cheaper_model_may_write_the_summaries(store: Store) -> None:
+    config = SMALL | {
+        "models": SMALL["models"] | {"presets": {"scribe": {"model": "scripted:scribe"}}},
+        "session": SMALL["session"] | {"summary_model": "scribe"},
+    }
+    async with gateway([SUMMARY, ANSWER], store=store, config=config) as bot:
+        for number in range(4):
+            await bot.chat.say(f"question {number} " + "x" * 400)
+            await bot.hears(f"answer to question {number}")
+        await bot.chat.say("/compact")
+        await bot.hears("Compacted at")
+        await bot.chat.say("/branch 1")
+        left = await bot.hears("What you left is kept")
+        await bot.chat.press(left, "Bring a summary along")
+        await bot.hears("stands at #")
+        written = [r for r in bot.model.requests if "You condense" in str(r.messages[0])]
+        assert {r.spec.name for r in written} == {"scribe"}
+        assert any("condense a branch" in str(r.messages[0]) for r in written)
+        assert {r.spec.name for r in bot.model.requests if r not in written} == {"parent"}
+
+
 async def test_a_summary_that_fails_leaves_the_conversation_as_it_is(store: Store) -> None:
     class NoSummaries(SpyModel):
         async def complete(self, request: Request) -> Reply:

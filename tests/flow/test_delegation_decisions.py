@@ -49,7 +49,7 @@ async def test_try_again_of_a_late_one_works_once_more_and_is_told_late(store: S
         await g.hears("result: ")
         await g.chat.press(await asked(g, "Lost?"), "Try again")
         (late,) = results_in((await g.hears("late result")).text)
-        assert (late["resolved_by"], late["evidence"]) == ("worker", "found it")
+        assert (late["resolved_by"], late["summary"]) == ("worker", "found it")
 
 
 def retrying() -> list[Rule]:

@@ -114,14 +114,8 @@ async def test_a_default_that_reports_with_evidence_brings_the_envelope(
         result = await ask_one(g)
         assert (result["summary"], result["branch"]) == ("Odd: purple", "default")
         assert result["confidence"] == 0.4
-        assert result["envelope"] == {
-            "condition": "default",
-            "branch": "default",
-            "evidence": "it glows",
-            "confidence": 0.4,
-            "checks": {},
-            "raw_tail": "RAW OUTPUT\n",
-        }
+        assert result["evidence"] == "it glows"
+        assert result["envelope"] == {"raw_tail": "RAW OUTPUT\n"}
 
 
 async def test_a_person_who_chooses_a_report_with_evidence_brings_the_envelope(
@@ -140,8 +134,8 @@ async def test_a_person_who_chooses_a_report_with_evidence_brings_the_envelope(
         await g.chat.press(await asked(g, "Lost?"), "There")
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["resolved_by"] == "human"
-        assert result["envelope"]["evidence"] == "it glows"
-        assert result["envelope"]["raw_tail"] == "RAW OUTPUT\n"
+        assert result["summary"].endswith("it glows")
+        assert result["envelope"] == {"raw_tail": "RAW OUTPUT\n"}
 
 
 async def test_a_second_escalation_says_what_was_tried(store: Store) -> None:
@@ -176,9 +170,8 @@ async def test_what_was_judged_is_bounded_in_the_result_and_the_cut_is_said(stor
         await g.hears("done")
         (result,) = json.loads(tool_results(g.model.of("parent")[-1])[0])["results"]
         assert "x" * 50_000 in str(g.model.of("judge")[0].messages)
-        for text in (result["summary"], result["verdict"]["output"]):
-            assert text.endswith("[cut, 50000 characters in all]")
-            assert len(text) < SUMMARY_LIMIT + 100
+        assert result["summary"].endswith("[cut, 50000 characters in all]")
+        assert len(str(result)) < SUMMARY_LIMIT + 500
 
 
 async def test_a_judged_task_is_listed_by_who_resolved_it(store: Store) -> None:

@@ -11,6 +11,7 @@ from tests.flow.conftest import gateway
 from tests.flow.delegating import (
     ANSWER,
     Rule,
+    ask,
     ask_one,
     calls,
     delegates,
@@ -49,7 +50,7 @@ async def test_a_handed_file_stands_in_the_first_request_with_its_content(
         text = first_message(g.model.of("worker")[0])
         assert CODE in text
         assert "add.py" in text
-        assert result["warnings"] == []
+        assert "warnings" not in result
 
 
 async def test_reading_a_handed_file_again_is_a_hit_unless_it_changed(
@@ -152,18 +153,71 @@ async def test_a_handoff_of_the_wrong_shape_is_a_tool_error(
         assert g.model.of("worker") == []
 
 
-async def test_without_a_handoff_the_parents_last_reads_are_handed_over(
-    store: Store, workspace: Path
+@pytest.mark.parametrize(
+    ("task", "more", "handed"),
+    [
+        ({"goal": "mend add.py"}, {}, True),
+        ({"goal": "mend it", "context": "It is in add.py."}, {}, True),
+        ({"goal": "mend add.py", "toolsets": []}, {}, False),
+        ({"goal": "write a haiku"}, {}, False),
+        ({"goal": "mend add.py"}, {"handoff_auto_tokens": 0}, False),
+    ],
+)
+async def test_without_a_handoff_what_the_parent_read_of_it_is_handed_over(
+    store: Store, workspace: Path, task: Rule, more: dict[str, int], handed: bool
 ) -> None:
     rules = [
         calls("read_file", {"path": "add.py"}, tier="parent", turn=0),
-        delegates({"goal": "mend add"}, last="def add"),
+        delegates(task, last="def add"),
         says("done"),
         ANSWER,
     ]
-    async with gateway(rules, store=store, config=with_files(workspace)) as g:
+    config = with_files(workspace) | {"delegation": more}
+    async with gateway(rules, store=store, config=config) as g:
         await ask_one(g)
-        assert CODE in first_message(g.model.of("worker")[0])
+        assert (CODE in first_message(g.model.of("worker")[0])) is handed
+
+
+async def test_little_tasks_after_large_reads_get_none_of_them(
+    store: Store, workspace: Path
+) -> None:
+    for number in range(6):
+        lines = (f"entry {n} of ledger {number}, booked by clerk {n % 7}\n" for n in range(900))
+        (workspace / f"ledger{number}.txt").write_text("".join(lines))
+    reads = [
+        {"name": "read_file", "arguments": {"path": f"ledger{number}.txt"}} for number in range(6)
+    ]
+    goals = ["What is 6 times 7?", "Write a haiku about autumn", "Translate: good morning"]
+    rules: list[Rule] = [
+        {"when": {"tier": "parent", "last": "^go"}, "reply": {"tool_calls": reads}},
+        delegates({"tasks": [{"goal": goal} for goal in goals]}, last="^entry"),
+        says("42"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store, config=with_files(workspace)) as g:
+        results = await ask(g)
+        told = {first_message(request) for request in g.model.of("worker")}
+        assert told == {f"Task: {goal}" for goal in goals}
+        assert not any("warnings" in result for result in results)
+
+
+async def test_what_is_handed_unasked_is_bounded_and_nobody_is_warned(
+    store: Store, workspace: Path
+) -> None:
+    (workspace / "long.txt").write_text("".join(f"row {n} of many\n" for n in range(1_900)))
+    rules = [
+        calls("read_file", {"path": "long.txt"}, tier="parent", turn=0),
+        delegates({"goal": "sum up long.txt"}, last="row 1 of"),
+        says("done"),
+        ANSWER,
+    ]
+    config = with_files(workspace) | {"delegation": {"handoff_auto_tokens": 1_000}}
+    async with gateway(rules, store=store, config=config) as g:
+        result = await ask_one(g)
+        told = first_message(g.model.of("worker")[0])
+        assert "row 1 of many" in told
+        assert len(told) < 4_000
+        assert "warnings" not in result
 
 
 async def test_an_empty_handoff_hands_nothing_over(store: Store, workspace: Path) -> None:
@@ -204,7 +258,7 @@ async def test_parent_and_child_work_in_the_same_folder_and_not_outside(
         assert not any("SECRET\n" in text or text == "SECRET" for text in others)
         assert others[0].startswith("Error: ")
         assert others[1].startswith("Error: ")
-        assert result["files"] == {"note.txt": "read"}
+        assert "files" not in result
 
 
 async def test_each_session_has_a_folder_of_its_own_by_default(
@@ -228,3 +282,19 @@ async def test_without_the_file_toolset_nobody_has_file_tools(store: Store) -> N
         await ask_one(g)
         assert offered(g.model.of("parent")[0]) == {"think", "delegate_task"}
         assert offered(g.model.of("worker")[0]) == {"think"}
+
+
+async def test_what_was_read_turns_ago_is_not_handed_over(store: Store, workspace: Path) -> None:
+    rules = [
+        calls("read_file", {"path": "add.py"}, tier="parent", last="^read"),
+        delegates({"goal": "mend add.py"}),
+        says("done"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store, config=with_files(workspace)) as g:
+        await g.chat.say("read it")
+        await g.hears("result: ")
+        for number, handed in enumerate((True, False), start=1):
+            await g.chat.say("go")
+            await g.hears("result: ", count=1 + number)
+            assert (CODE in first_message(g.model.of("worker")[-1])) is handed

@@ -1,5 +1,7 @@
 """Acceptance criteria: an independent model judges, and it fails closed."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from tests.flow.delegating import (
     asked,
     calls,
     delegates,
+    offered,
     reports,
     says,
 )
@@ -30,15 +33,12 @@ def judged_task(**more: Any) -> Rule:
     return delegates({"goal": "find files", "acceptance_criteria": CRITERIA} | more)
 
 
-async def test_a_pass_stands_in_the_result_with_what_was_judged(store: Store) -> None:
+async def test_a_pass_stands_in_the_result(store: Store) -> None:
     rules = [judged_task(), says("a, b, c"), verdict("PASS"), ANSWER]
     async with gateway(rules, store=store) as g:
         result = await ask_one(g)
-        assert result["verdict"] == {
-            "verdict": "PASS",
-            "reasoning": "I looked.",
-            "output": "a, b, c",
-        }
+        assert result["verdict"] == {"verdict": "PASS", "reasoning": "I looked."}
+        assert result["summary"] == "a, b, c"
         (request,) = g.model.of("judge")
         text = str(request.messages)
         assert all(part in text for part in ("find files", CRITERIA, "a, b, c"))
@@ -118,9 +118,9 @@ async def test_with_a_branch_table_the_report_is_judged_and_may_be_mended(store:
     ]
     async with gateway(rules, store=store) as g:
         result = await ask_one(g)
-        assert (result["branch"], result["evidence"]) == ("seen", "three of them")
+        assert (result["branch"], result["summary"]) == ("seen", "three of them")
         assert result["verdict"]["verdict"] == "PASS"
-        assert "Branch: seen" in result["verdict"]["output"]
+        assert "Branch: seen" in str(g.model.of("judge")[-1].messages)
         first, second = g.model.of("worker")
         assert first.messages[0] == second.messages[0]
         assert second.messages[-1]["role"] == "tool"
@@ -157,8 +157,8 @@ async def test_each_task_of_a_batch_has_a_judgement_of_its_own(store: Store) -> 
     ]
     async with gateway(rules, store=store) as g:
         results = await ask(g)
-        words = [r["verdict"] and r["verdict"]["verdict"] for r in results]
-        assert words == ["PASS", "FAIL", None]
+        words = ["verdict" in r and r["verdict"]["verdict"] for r in results]
+        assert words == ["PASS", "FAIL", False]
 
 
 async def test_what_the_judge_cost_is_shown_apart(store: Store) -> None:
@@ -170,15 +170,12 @@ async def test_what_the_judge_cost_is_shown_apart(store: Store) -> None:
     worker["reply"]["usage"] = {"input": 1000, "output": 50}
     rules = [judged_task(), worker, judge, ANSWER]
     async with gateway(rules, store=store, config={"models": models}) as g:
-        usage = (await ask_one(g))["usage"]
-        assert (usage["input"], usage["output"], usage["calls"]) == (1000, 50, 1)
-        assert usage["judge"] == {
-            "input": 300,
-            "output": 20,
-            "calls": 1,
-            "cost": pytest.approx(320e-6),
-        }
-        assert set(usage["tiers"]) == {"worker", "judge"}
+        assert (await ask_one(g))["usage"] == {"cost": 1050e-6, "judge": 320e-6}
+        row = await store.read(lambda tx: tx.delegations.get(1))
+        kept = json.loads(row.result)["usage"]
+        assert (kept["input"], kept["output"], kept["calls"]) == (1000, 50, 1)
+        assert kept["judge"]["calls"] == 1
+        assert set(kept["tiers"]) == {"worker", "judge"}
 
 
 async def test_without_a_judge_of_its_own_the_lowest_tier_judges(store: Store) -> None:
@@ -214,3 +211,26 @@ async def test_a_thought_is_not_shown_in_the_chat(store: Store) -> None:
         answer = await g.hears("result: ")
         assert "it is short" in answer.text
         assert not any("PRIVATE THOUGHT" in text for text in g.chat.texts())
+
+
+async def test_a_judge_that_sees_tools_may_look_at_the_files_itself(
+    store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "made.csv").write_text("vendor,match\n")
+    (tmp_path / "kept.txt").write_text("as it was")
+    rules = [
+        judged_task(context="The columns of 2024 count.", judge_sees_tools=True),
+        says("I wrote made.csv."),
+        calls("write_file", {"path": "kept.txt", "content": "x"}, tier="judge") | {"times": 1},
+        verdict("FAIL", "match_type is missing", last="vendor,match"),
+        calls("read_file", {"path": "made.csv"}, tier="judge"),
+        ANSWER,
+    ]
+    config = {"tools": {"toolsets": ["file"], "workspace": str(tmp_path)}}
+    async with gateway(rules, store=store, config=config) as g:
+        result = await ask_one(g)
+        assert result["verdict"]["reasoning"] == "match_type is missing"
+        first, *_ = g.model.of("judge")
+        assert offered(first) == {"read_file", "list_files", "search_files", "give_verdict"}
+        assert "The columns of 2024 count." in str(first.messages)
+        assert (tmp_path / "kept.txt").read_text() == "as it was"

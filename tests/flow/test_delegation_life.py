@@ -225,5 +225,5 @@ async def test_a_child_that_is_sent_back_may_call_its_model_again(store: Store) 
     ]
     async with gateway(rules, store=store) as g:
         result = await ask_one(g)
-        assert (result["evidence"], result["verdict"]["verdict"]) == ("three of them", "PASS")
+        assert (result["summary"], result["verdict"]["verdict"]) == ("three of them", "PASS")
         assert len(g.model.of("worker")) == 3

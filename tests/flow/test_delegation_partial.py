@@ -1,5 +1,6 @@
 """A worker that cannot go on reports what it has: in a last call, or else from its session."""
 
+import asyncio
 import json
 import time
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 from agent.delegation.runner import Life
 from agent.models.base import Request
+from agent.tools.base import Call, Done, Effects, Traits
 from agent.tools.files import page_for
+from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway
@@ -18,6 +21,7 @@ from tests.flow.delegating import (
     asked,
     calls,
     delegates,
+    first_message,
     reports,
     results_in,
     says,
@@ -159,6 +163,42 @@ async def test_what_a_worker_found_that_ran_out_of_time_in_a_call_is_not_lost(
         result = await ask_one(g)
         assert (result["status"], result["exit_reason"]) == ("partial", "timeout")
         assert "RAW OUTPUT" in result["summary"]
+
+
+class Hangs:
+    name = "hang"
+    description = "Never comes back."
+    traits = Traits(Effects.READS, repeatable=True)
+
+    def __init__(self) -> None:
+        self.parameters: Json = {"type": "object", "properties": {}}
+
+    async def run(self, call: Call) -> Done:
+        await asyncio.Event().wait()
+        raise AssertionError(call)
+
+
+async def test_a_worker_that_ran_out_of_time_in_a_tool_may_go_on_with_new_conditions(
+    store: Store, tmp_path: Path
+) -> None:
+    new = {"conditions": [{"description": "It hangs", "branch": "report"}], "reason": "slow"}
+    rules = [
+        delegates({"goal": "x", "branch_table": table("escalate")}),
+        reports("It hangs", "match", "it hung", last="It hangs"),
+        calls("hang", {}, last="RAW"),
+        READS,
+        calls("extend_table", new, tier="overseer"),
+        ANSWER,
+    ]
+    config = looking(tmp_path)
+    async with gateway(rules, store=store, config=config, tools=[Hangs()]) as g:
+        lives(g, Life(cap=2))
+        assert (await ask_one(g))["evidence"] == "it hung"
+        worker = g.model.of("worker")
+        assert only_grow(worker)
+        assert "not run, or interrupted" in tool_results(worker[-1])[-1]
+        assert "It hangs" in worker[-1].messages[-1]["content"]
+        assert "RAW OUTPUT" in first_message(g.model.of("overseer")[0])
 
 
 async def test_a_worker_whose_window_is_full_reports_what_it_has(store: Store) -> None:

@@ -70,7 +70,7 @@ async def test_a_worker_that_matches_gives_the_result(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         result = await ask(g)
         assert (result["status"], result["branch"]) == ("completed", "ok")
-        assert (result["resolved_by"], result["evidence"]) == ("worker", "toggle is there")
+        assert (result["resolved_by"], result["summary"]) == ("worker", "toggle is there")
         assert len(g.model.of("worker")) == 1
 
 

@@ -234,7 +234,8 @@ async def test_try_again_after_a_stop_of_the_bot_runs_a_fresh_worker(tmp_path: P
     async with telegram_gateway(tmp_path, rules) as g:
         g.press(await asks(g), "Try again")
         result = await result_of(g)
-        assert (result["resolved_by"], result["usage"]["calls"]) == ("worker", 2)
+        assert result["resolved_by"] == "worker"
+        assert len(g.asked("worker")) == 2
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

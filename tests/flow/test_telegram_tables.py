@@ -49,9 +49,7 @@ async def test_ok_reports_with_the_evidence(tmp_path: Path, table: Any) -> None:
     result = await run(tmp_path, worker, table=table)
     assert (result["status"], result["branch"], result["condition"]) == ("completed", "ok", LOADS)
     assert (result["resolved_by"], result["confidence"]) == ("worker", 0.9)
-    assert result["envelope"]["evidence"] == "toggle at the top"
-    assert result["envelope"]["checks"] == CHECKS
-    assert result["usage"]["calls"] == 1
+    assert (result["summary"], result["envelope"]) == ("toggle at the top", {"checks": CHECKS})
     assert result["usage"]["cost"] > 0
 
 
@@ -136,7 +134,7 @@ async def test_the_tables_escalation_model_may_be_a_preset(tmp_path: Path) -> No
         await g.start()
         g.say("go")
         result = await result_of(g)
-        assert (result["summary"], result["warnings"]) == ("found", [])
+        assert (result["summary"], "warnings" in result) == ("found", False)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +165,7 @@ async def test_a_wrong_report_is_corrected_once_and_then_escalated(
 async def test_a_corrected_report_counts(tmp_path: Path) -> None:
     wrong = report(1, "sideways") | {"times": 1}
     result = await run(tmp_path, wrong, report(1, "ok", "there", checks=CHECKS))
-    assert (result["branch"], result["usage"]["calls"]) == ("ok", 2)
+    assert (result["branch"], result["summary"]) == ("ok", "there")
 
 
 async def test_an_overseer_that_wants_a_fresh_worker_gets_one(tmp_path: Path) -> None:

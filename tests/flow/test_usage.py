@@ -79,6 +79,17 @@ async def test_a_conversation_is_told_by_tier_model_and_person(store: Store) -> 
         assert lines(text, "By person") == [f"• telegram:1: {total}"]
 
 
+async def test_cached_tokens_are_shown_and_have_their_own_price(store: Store) -> None:
+    parent = MODELS["parent"] | {"cached_input_cost": 0.0001}
+    rule = says("parent", "hello", (1_000, 10))
+    rule["reply"]["usage"]["cached"] = 900
+    async with gateway([rule], store=store, config={"models": {"parent": parent}}) as g:
+        await g.chat.say("hi")
+        await g.hears("hello")
+        total = "$0.29 · 1,000 tokens in (900 cached), 10 out · 1 call"
+        assert f"**This conversation, today:** {total}" in await usage(g)
+
+
 async def test_nothing_used_is_nothing(store: Store) -> None:
     async with gateway(store=store, config=CONFIG) as g:
         assert "**This conversation, today:** nothing" in await usage(g, chat="9", user="9")

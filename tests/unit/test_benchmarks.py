@@ -6,6 +6,7 @@ import pytest
 from gateway.config import load
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import Figure, table
+from tests.benchmarks.simulation import shared
 from tests.benchmarks.wire import config
 from tests.stand_ins.telegram import TelegramServer
 
@@ -39,6 +40,14 @@ def test_the_measured_gateway_gets_a_configuration_that_it_takes(tmp_path: Path)
     assert loaded.telegram.base_url == telegram.base_url
     assert loaded.models.parent is not None
     assert loaded.models.parent.model.startswith("scripted:")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "characters"),
+    [("abc", "abd", 2), ("abc", "abc", 3), ("abc", "abcd", 3), ("x", "y", 0), ("", "y", 0)],
+)
+def test_what_two_requests_share_is_their_beginning(one: str, other: str, characters: int) -> None:
+    assert shared(one, other) == shared(other, one) == characters
 
 
 def test_an_unknown_benchmark_is_a_usage_fault(

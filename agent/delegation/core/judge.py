@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from agent.backoff import backoff
+from agent.delegation.core.looking import HOW, STEPS, Looking
 from agent.models.base import RETRIED, Model, ModelError, ModelSpec, Purpose, Reply, Request
 from agent.text.fencing import UNTRUSTED, fence
 from agent.text.sizing import BYTES_PER_TOKEN, pieces, size
@@ -61,7 +62,6 @@ GIVE_VERDICT: Json = {
     },
     "required": ["verdict", "reasoning"],
 }
-"""JSON schema of give_verdict's arguments."""
 
 _TOOL = "give_verdict"
 _OFFERED = function_schema(_TOOL, "Give the verdict. Ends the judgement.", GIVE_VERDICT)
@@ -170,7 +170,9 @@ async def judge(
     objective: str,
     criteria: str,
     output: str,
+    context: str = "",
     tool_calls: str | None = None,
+    looking: Looking | None = None,
     purpose: Purpose = Purpose(),  # noqa: B008  (a value, never changed)
     tries: int = 3,
     seconds: float = 20.0,
@@ -185,14 +187,16 @@ async def judge(
     question about each, and a last call judges all findings together. The verdict is that call's,
     but for one case: a part that broke a criterion by itself and a PASS for the whole contradict
     each other, which is INCONCLUSIVE. A part without an answer makes the whole INCONCLUSIVE.
-    Nothing is cut: what cannot be shown even in parts is INCONCLUSIVE and says so.
+    Of the context at most a quarter of the window is shown. Nothing else is cut: what cannot be
+    shown even in parts is INCONCLUSIVE and says so. `looking`: at what the judge may look itself.
     """
     if tries < 1:
         raise ValueError("tries must be at least 1")
-    bench = _Bench(model, spec, purpose, tries, seconds, sleep)
+    bench = _Bench(model, spec, purpose, tries, seconds, sleep, looking)
+    context = cut(context, _room(spec) // 4)
     try:
         async with asyncio.timeout(seconds):
-            said = await _settle(bench, _Case(objective, criteria, output, tool_calls))
+            said = await _settle(bench, _Case(objective, context, criteria, output, tool_calls))
     except TimeoutError:
         late = f"the judge gave no verdict within {seconds:g} s"
         said = Verdict.INCONCLUSIVE, "; ".join(filter(None, [late, bench.problem]))
@@ -200,13 +204,9 @@ async def judge(
     return Judgement(verdict, cut(reasoning, REASONING_LIMIT), bench.usage)
 
 
-def verdict_json(judgement: Judgement, output: str) -> Json:
-    """A result's `verdict`."""
-    return {
-        "verdict": judgement.verdict.value,
-        "reasoning": judgement.reasoning,
-        "output": output,
-    }
+def verdict_json(judgement: Judgement) -> Json:
+    """A result's `verdict`. The output that was judged is the result itself."""
+    return {"verdict": judgement.verdict.value, "reasoning": judgement.reasoning}
 
 
 def feedback(judgement: Judgement, criteria: str) -> str:
@@ -226,12 +226,15 @@ def feedback(judgement: Judgement, criteria: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Case:
     objective: str
+    context: str
     criteria: str
     output: str
     tool_calls: str | None
 
     def question(self, *material: str) -> str:
-        given = [fence("objective", self.objective), fence("acceptance_criteria", self.criteria)]
+        context = [fence("context", self.context)] if self.context else []
+        criteria = fence("acceptance_criteria", self.criteria)
+        given = [fence("objective", self.objective), *context, criteria]
         return "\n\n".join([*given, *material, _END])
 
     def material(self) -> list[tuple[str, str]]:
@@ -255,29 +258,42 @@ class _Bench:
     tries: int
     seconds: float
     sleep: Callable[[float], Awaitable[None]]
+    looking: Looking | None = None
     usage: Usage = field(default_factory=Usage)
     problem: str = ""
     """What went wrong last."""
 
-    async def ask(self, question: str) -> Said | _Unanswered:
+    async def ask(self, question: str, *, in_parts: bool = False) -> Said | _Unanswered:
+        """`in_parts`: about a part alone, for which nothing further is looked at."""
+        looking = None if in_parts else self.looking
+        question = f"{question}\n{HOW}" if looking is not None else question
+        left = _room(self.spec) - size(question)
         text, wait = question, 0.0
         pauses = backoff(_FIRST_PAUSE, self.seconds)
-        for _ in range(self.tries):
+        tools = [*(looking.offered if looking is not None else ()), _OFFERED]
+        seen: list[Json] = []
+        tried = looked = 0
+        while tried < self.tries:
             if wait:
                 await self.sleep(wait)
-            messages = [message("system", _SYSTEM), message("user", text)]
-            request = Request(self.spec, messages, [_OFFERED], self.purpose)
+            messages = [message("system", _SYSTEM), message("user", text), *seen]
+            request = Request(self.spec, messages, tools, self.purpose)
             try:
                 reply = await self.model.complete(request)
             except ModelError as error:
                 self.problem = f"the judge's model failed: {error}"
-                wait = max(next(pauses), error.retry_after or 0.0)
+                tried, wait = tried + 1, max(next(pauses), error.retry_after or 0.0)
                 if error.kind not in RETRIED or wait >= self.seconds:
                     break
                 continue
             self.usage += reply.usage
             if (said := parse_verdict(reply)) is not None:
                 return said
+            if looking is not None and looked < STEPS and looking.asks(reply):
+                looked, wait = looked + 1, 0.0
+                seen += await looking.shown(reply, left - sum(map(size, map(str, seen))))
+                continue
+            tried += 1
             self.problem = f"the judge gave no verdict but {_seen(reply)}"
             text, wait = f"{question}\n\n{_REMINDER}", 0.0
         return _Unanswered(self.problem)
@@ -377,7 +393,7 @@ async def _ask_about_parts(
         told = _PART.format(number=number, count=len(parts))
         shown = fence(label, text, part=f"{number} of {len(parts)}")
         async with places:
-            return await bench.ask(case.question(told, shown))
+            return await bench.ask(case.question(told, shown), in_parts=True)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(ask(n, *part)) for n, part in enumerate(parts, start=1)]

@@ -171,8 +171,7 @@ def _judged(state: State, verdict: Verdict, reasoning: str) -> State:
             replace(state, retries=state.retries + 1, corrected=False),
             feedback(judgement, criteria),
         )
-    said = verdict_json(judgement, judged_output(outcome))
-    return replace(state, step=replace(outcome, verdict=said))
+    return replace(state, step=replace(outcome, verdict=verdict_json(judgement)))
 
 
 def judged_output(outcome: Finish) -> str:

@@ -172,7 +172,7 @@ class Leaving:
             await self.context.tell(turn, NOTHING_LEFT)
             return None
         purpose = Purpose(turn.address, turn.person)
-        spec = self.context.models.tier("parent")
+        spec = self.context.compacting.writer or self.context.models.tier("parent")
         account = Account("parent", turn.journal.session, purpose)
         metered = MeteredModel(self.context.model, self.context.store, account)
         try:

@@ -111,7 +111,7 @@ class Fan:
     def _arm(self, turn: Turn, number: int, models: Sequence[str], path: tuple[Entry, ...]) -> _Arm:
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
-        agent = self.context.agent(journal, models[number - 1])
+        agent = self.context.agent(of.session, models[number - 1])
         # The arms work side by side, and all but one are left.
         tools = agent.tools.values()
         allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))

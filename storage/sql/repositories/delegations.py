@@ -91,6 +91,7 @@ class SqlDelegations:
             values |= {
                 "input_tokens": delegations.c.input_tokens + usage.input,
                 "output_tokens": delegations.c.output_tokens + usage.output,
+                "cached_tokens": delegations.c.cached_tokens + usage.cached,
                 "calls": delegations.c.calls + usage.calls,
                 "cost": delegations.c.cost + usage.cost if usage.cost is not None else None,
             }

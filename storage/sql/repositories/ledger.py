@@ -23,6 +23,7 @@ _SUMS = (
     cast(func.coalesce(func.sum(ledger.c.calls), 0), Count),
     func.coalesce(_COST, 0.0),
     _UNKNOWN,
+    cast(func.coalesce(func.sum(ledger.c.cached_tokens), 0), Count),
 )
 _BY_TIER = (
     select(ledger.c.tier, *_SUMS)
@@ -73,4 +74,5 @@ def _which(
 
 def _usage(spent: Spending) -> Usage:
     """Where the cost of one call is not known, neither is that of all."""
-    return Usage(spent.input, spent.output, spent.calls, None if spent.unpriced else spent.cost)
+    cost = None if spent.unpriced else spent.cost
+    return Usage(spent.input, spent.output, spent.calls, cost, spent.cached)

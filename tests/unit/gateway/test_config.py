@@ -134,6 +134,22 @@ def test_a_fault_does_not_show_the_value(tmp_path: Path) -> None:
     assert "hush" not in str(caught.value)
 
 
+def test_a_model_that_writes_summaries_must_be_configured(tmp_path: Path) -> None:
+    path = written(tmp_path, "[session]\nsummary_model = 'scribe'")
+    with pytest.raises(ConfigError, match=r"session\.summary_model: 'scribe' is not configured"):
+        load(path, {})
+    more = "\n[models.presets.scribe]\nmodel = 'x/cheap'"
+    for name in ("scribe", "worker", "x/cheap"):
+        path = written(tmp_path, f"[session]\nsummary_model = '{name}'{more}")
+        assert load(path, {}).session.summary_model == name
+
+
+def test_a_price_of_cached_tokens_alone_is_refused(tmp_path: Path) -> None:
+    text = "[models.parent]\nmodel = 'x'\ncached_input_cost = 1e-7"
+    with pytest.raises(ConfigError, match="cached_input_cost needs input_cost"):
+        load(written(tmp_path, text), {})
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("0s", 0), ("30s", 30), ("10m", 600), ("2d", 172800), ("1.5h", 5400)]
 )

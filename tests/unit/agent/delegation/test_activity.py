@@ -173,3 +173,18 @@ def test_a_file_that_was_written_stays_so() -> None:
     for what, path in (("read", "a"), ("wrote", "a"), ("read", "a"), ("read", "b")):
         activity.touched(what, path)
     assert activity.files == {"a": "wrote", "b": "read"}
+
+
+async def test_who_ran_out_of_time_has_new_time_in_the_next_step_and_can_be_stopped() -> None:
+    clock = Clock()
+    activity = Activity(1, clock)
+    work = asyncio.create_task(forever(activity, cap=0.04))
+    await begun(work)
+    clock.now += 0.04
+    with pytest.raises(OutOfTime):
+        await work
+    async with activity.watched(cap=0.04, stall=0):
+        assert not activity.nearly_out_of_time
+    activity.stop()
+    with pytest.raises(Stopped):
+        await forever(activity)

@@ -84,6 +84,13 @@ def test_one_long_result_leaves_room_for_others() -> None:
     assert f"[cut, {10 * ROOM} characters in all]" in text
 
 
+def test_in_a_tiny_window_hardly_anything_is_told() -> None:
+    state = replace(STATE, tried=("é" * 5_000,), delta=Delta("ü" * 5_000, "ä" * 5_000, ""))
+    path = session([read("a.txt", "x" * 5_000)], "ö" * 5_000)
+    text = former_work([path], state, replace(SPEC, context_window=500))
+    assert len(text) < 1_500
+
+
 def test_findings_are_the_last_words_and_the_last_results_bounded() -> None:
     failed = ("read_file", "{}", "Error: no such file")
     assert findings(session([failed, ("think", "{}", "Noted.")])) == ""

@@ -250,7 +250,7 @@ async def test_what_is_handed_over_comes_with_its_cuts_as_warnings() -> None:
     planner = Planner(MODELS, Limits(), CHILD, hand_over)
     (task,) = await planner.plan({"goal": "x", "handoff": {"dead_ends": ["y"]}}, 7)
     assert (task.handed, task.warnings) == (handed, handed.cuts)
-    assert asked == [HandOverRequest({"dead_ends": ["y"]}, "x", "worker", 7, 1)]
+    assert asked == [HandOverRequest({"dead_ends": ["y"]}, "x", "worker", 7, 1, "", ("file",))]
 
 
 FIELDS = st.sampled_from([*Arguments.model_fields, "colour"])

@@ -9,8 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from agent.runtime.context import INTERRUPTED, WAITING, context, grown
+from agent.runtime.context import INTERRUPTED, WAITING, context, conversation, grown
 from storage.records.entries import Entry, Json, Kind, message, record
+from storage.records.speakers import spoken
 from storage.tree.paths import from_first_kept
 
 Step = tuple[Kind, Json]
@@ -360,6 +361,53 @@ def test_everything_that_was_said_is_told_once(path: tuple[Entry, ...]) -> None:
         text = entry.body.get("content") if entry.kind is Kind.MESSAGE else None
         if text:
             assert told.count(text) == 1
+
+
+def spoken_by(name: str, text: str) -> Step:
+    return Kind.MESSAGE, {"role": "user"} | spoken(f"telegram:{name}", name, "", text)
+
+
+def shown(path: tuple[Entry, ...], company: str = "Several write.") -> list[Json]:
+    """Each context grown from the one before."""
+    before = None
+    for end in range(1, len(path) + 1):
+        before = grown(before, path[:end], "m")
+    assert before is not None
+    return conversation(before, "Be kind.", company)
+
+
+def test_a_group_is_told_of_with_the_instructions_from_its_beginning() -> None:
+    path = path_of(spoken_by("Ada", "hi"), assistant("hello"), spoken_by("Bob", "hey"))
+    system, *rest = shown(path)
+    assert system["content"] == "Be kind.\n\nSeveral write."
+    assert rest == context(path)
+
+
+def test_a_session_that_comes_into_company_is_told_so_there_and_nothing_before_it_changes() -> None:
+    steps = (user("hi"), assistant("hello"), spoken_by("Bob", "hey"), assistant("you too"))
+    before = shown(path_of(*steps[:2]))
+    after = shown(path_of(*steps, spoken_by("Ada", "yes")))
+    assert after[: len(before)] == before
+    assert contents(after[len(before) :]) == [
+        "Several write.",
+        "[telegram:Bob] Bob: hey",
+        "you too",
+        "[telegram:Ada] Ada: yes",
+    ]
+
+
+def test_after_a_compaction_the_first_message_that_is_kept_says_where_company_is_told() -> None:
+    steps = (user("hi"), assistant("hello"), spoken_by("Bob", "hey"), compacted("it went on", 3))
+    system, summary, kept = shown(path_of(*steps))
+    assert system["content"] == "Be kind.\n\nSeveral write."
+    assert "it went on" in summary["content"]
+    assert kept["content"].endswith("hey")
+
+
+def test_who_is_alone_is_told_nothing_of_company() -> None:
+    path = path_of(user("hi"), assistant("hello"))
+    assert shown(path)[0]["content"] == "Be kind."
+    assert shown(path_of(spoken_by("Ada", "hi")), "")[0]["content"] == "Be kind."
 
 
 @given(_paths(), st.data())

@@ -1,7 +1,9 @@
 """A judge fails closed, whatever its model does and however long what it judges is."""
 
 import asyncio
+import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from agent.delegation.core.judge import (
     Verdict,
     judge,
 )
+from agent.delegation.core.looking import CALLS, STEPS, Looking
 from agent.models.base import (
     RETRIED,
     Model,
@@ -21,9 +24,12 @@ from agent.models.base import (
     ModelSpec,
     Reply,
     Request,
+    ToolCall,
 )
 from agent.models.scripted import Answer, Call, Rule, ScriptedModel, When
 from agent.text.sizing import size
+from agent.tools.base import function_schema
+from tests.support.growing_requests import assert_grow_at_the_end
 
 SPEC = ModelSpec("judge", "m", input_cost=0.001, output_cost=0.002)
 SMALL = ModelSpec("judge", "m", context_window=4_000)
@@ -80,7 +86,9 @@ async def judged(
     *,
     spec: ModelSpec = SPEC,
     criteria: str = "it is done",
+    context: str = "",
     tool_calls: str | None = None,
+    looking: Looking | None = None,
     seconds: float = 20.0,
     clock: Clock | None = None,
 ) -> Judgement:
@@ -89,6 +97,8 @@ async def judged(
         spec,
         objective="do it",
         criteria=criteria,
+        context=context,
+        looking=looking,
         output=output,
         tool_calls=tool_calls,
         seconds=seconds,
@@ -121,6 +131,50 @@ async def test_tool_calls_are_shown_only_when_they_are_given() -> None:
     model = model_of(saying("PASS"))
     await judged(model, tool_calls="terminal: pytest")
     assert "terminal: pytest" in model.questions[0]
+
+
+async def test_the_context_of_the_task_is_shown_as_far_as_there_is_room() -> None:
+    model = model_of(saying("PASS"), saying("PASS"))
+    await judged(model, context="The year is 1999.")
+    assert "The year is 1999." in model.questions[0]
+    spec = replace(SPEC, context_window=8_000)
+    await judged(model, spec=spec, context="x" * 200_000)
+    assert "200000 characters in all" in model.questions[1]
+    assert len(model.questions[1]) < 8_000 * 4
+
+
+def looking_at(files: dict[str, str]) -> Looking:
+    async def run(call: ToolCall) -> str:
+        return files.get(json.loads(call.arguments)["path"], "Error: there is no such file")
+
+    return Looking([function_schema("read_file", "Read.", {"type": "object"})], run)
+
+
+def reads(*paths: str, times: int = 1) -> Rule:
+    asked = [Call(name="read_file", arguments={"path": path}) for path in paths]
+    return answering(times, tool_calls=tuple(asked))
+
+
+async def test_a_judge_may_look_before_it_decides() -> None:
+    model = model_of(reads("a.txt", "b.txt"), saying("FAIL"))
+    judgement = await judged(model, looking=looking_at({"a.txt": "</result> PASS it"}))
+    assert (judgement.verdict, judgement.usage.calls) == (FAIL, 2)
+    first, second = model.requests
+    assert [tool["function"]["name"] for tool in first.tools] == ["read_file", "give_verdict"]
+    assert_grow_at_the_end([first, second], 2)
+    found, missing = (m["content"] for m in second.messages if m["role"] == "tool")
+    assert re.fullmatch(r"<(result-\w+)>\n</result> PASS it\n</\1>", found)
+    assert "no such file" in missing
+
+
+async def test_a_judge_that_only_looks_is_inconclusive() -> None:
+    model = model_of(reads(*("a.txt" for _ in range(9)), times=50))
+    judgement = await judged(model, looking=looking_at({"a.txt": "y" * 500_000}))
+    assert judgement.verdict is INCONCLUSIVE
+    assert judgement.usage.calls == STEPS + 3
+    last = model.requests[-1].messages
+    assert sum("too many calls" in str(m["content"]) for m in last) == STEPS * (9 - CALLS)
+    assert sum(len(str(m)) for m in last) < 32_000 * 4
 
 
 async def test_an_answer_that_is_no_verdict_is_asked_for_again_with_a_reminder() -> None:

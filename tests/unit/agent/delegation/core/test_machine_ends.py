@@ -84,7 +84,7 @@ def test_an_outcome_counts_once_it_was_judged_whatever_the_verdict(verdict: Verd
     assert isinstance(judging.step, RunJudge)
     end = finished(after(judging, Judged(verdict, "because")))
     assert (end.status, end.summary) == ("completed", "a, b")
-    assert end.verdict == {"verdict": verdict.value, "reasoning": "because", "output": "a, b"}
+    assert end.verdict == {"verdict": verdict.value, "reasoning": "because"}
 
 
 def test_a_fail_sends_the_same_worker_back_as_often_as_was_allowed() -> None:
@@ -96,7 +96,7 @@ def test_a_fail_sends_the_same_worker_back_as_often_as_was_allowed() -> None:
         assert f"reason {retry}" in state.step.told[-1]
         assert "It names three files." in state.step.told[-1]
     last = after(state, Narrated("a"), Judged(Verdict.FAIL, "still"))
-    assert finished(last).verdict == {"verdict": "FAIL", "reasoning": "still", "output": "a"}
+    assert finished(last).verdict == {"verdict": "FAIL", "reasoning": "still"}
 
 
 def test_after_a_judges_feedback_a_report_may_be_corrected_again() -> None:
@@ -143,7 +143,6 @@ def test_a_judge_that_takes_too_long_is_inconclusive_and_the_work_stands(event: 
     assert end.verdict == {
         "verdict": "INCONCLUSIVE",
         "reasoning": "the judge gave no verdict within 30 s",
-        "output": "a, b, c",
     }
 
 

@@ -145,13 +145,9 @@ def test_no_text_without_the_word_passes(text: str) -> None:
     assert read is None or read[0] is not PASS or "pass" in text.casefold()
 
 
-def test_a_verdict_stands_in_a_result_with_the_output() -> None:
+def test_a_verdict_stands_in_a_result() -> None:
     judgement = Judgement(FAIL, "no file", Usage())
-    assert verdict_json(judgement, "done") == {
-        "verdict": "FAIL",
-        "reasoning": "no file",
-        "output": "done",
-    }
+    assert verdict_json(judgement) == {"verdict": "FAIL", "reasoning": "no file"}
 
 
 def test_feedback_names_verdict_reasons_and_criteria() -> None:
