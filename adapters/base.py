@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from adapters.events import Conversation, Update
+from adapters.events import Conversation, Update, User
 
 Body = dict[str, Any]
 """One platform message, rendered: what the adapter itself made of Markdown. Plain JSON, because it
@@ -23,6 +23,8 @@ class Button:
     """"plain", "primary" or "danger"."""
     beside: bool = False
     """On the same row as the button before it, where the row has room."""
+    asks: bool = False
+    """For words: a platform that has forms gives them with the press, any other a press without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Post:
     """A file to go with it; the body is its caption, and at most 1,000 characters."""
     plain: bool = False
     """Send the body's text without any markup: the rendered form was refused."""
+    asks: User | None = None
+    """Of whom an answer is wanted, as a reply to this very message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,8 @@ class Message:
     """Id of the message it replies to; "" for none."""
     files: tuple[File, ...] = ()
     """Documents that came with it, or with the message it replies to."""
+    reply_token: str = ""
+    """Token of a button of the message it replies to, where that is the bot's and has any."""
     kind: Literal["message", "edit"] = "message"
     """An edit is a message that was there before, with its text as it is now."""
 
@@ -96,6 +98,8 @@ class Press:
     """The message the button hangs on."""
     handle: str
     """What the platform needs to acknowledge this press."""
+    words: str = ""
+    """What the person wrote, where the button asks for it in a form."""
     kind: Literal["press"] = "press"
 
 
@@ -143,7 +147,7 @@ def _cleaned(value: Any, field: str) -> Any:
     return value if after == before else replace(value, **after)
 
 
-_TEXTS = ("text", "name", "quoted")
+_TEXTS = ("text", "name", "quoted", "words")
 """Fields that people read. What stands in the others names something."""
 
 

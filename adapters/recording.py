@@ -128,8 +128,9 @@ class RecordingAdapter:
         await self._deliver_in(edited)
         return edited
 
-    async def press(self, shown: Shown, label: str, *, user: str = "1") -> Press:
-        """A person presses the button with that label; returns once the gateway has it."""
+    async def press(self, shown: Shown, label: str, *, user: str = "1", words: str = "") -> Press:
+        """A person presses the button with that label; returns once the gateway has it. `words`:
+        what they write into its form."""
         button = next(button for button in shown.buttons if button.label == label)
         number = next(self._keys)
         press = Press(
@@ -139,6 +140,7 @@ class RecordingAdapter:
             token=button.token,
             message_id=shown.id,
             handle=str(number),
+            words=words,
         )
         await self._deliver_in(press)
         return press

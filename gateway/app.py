@@ -147,7 +147,7 @@ def _assemble(
     answer = AgentAnswer(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
-    work = JobContext(store, models, model, parent, compacting, composer)
+    work = JobContext(store, models, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel)
     runner = TurnRunner(store, failures, policy, results, signs, answer.run, jobs(work), running)
     talk = Arrivals(control, runner).talk

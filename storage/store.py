@@ -108,6 +108,7 @@ class Questions(Protocol):
         choice: str | None = None,
         by: str = "",
         name: str = "",
+        words: str = "",
     ) -> bool:
         """Compare-and-set from open: False where it was not open any more, and nothing changes."""
         ...
@@ -116,7 +117,13 @@ class Questions(Protocol):
         """Compare-and-set from level-1 to `level`; False where it was not there."""
         ...
 
-    def add_post(self, question: int, address: str, outbox: int) -> QuestionPost: ...
+    def add_post(
+        self, question: int, address: str, outbox: int, *, prompt: bool = False
+    ) -> QuestionPost: ...
+
+    def posted(self, addresses: Sequence[str], message_id: str) -> int | None:
+        """The question that a message at one of these addresses is a copy of, or a prompt for."""
+        ...
 
     def posts(self, question: int) -> list[QuestionPost]: ...
 

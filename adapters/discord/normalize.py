@@ -10,12 +10,13 @@ from discord.abc import User as DiscordUser
 
 from adapters.cleaning import clean, display_name
 from adapters.discord.interactions import Handle, Kind
-from adapters.discord.payload import BUTTON_PREFIX
+from adapters.discord.payload import ASKING_PREFIX, BUTTON_PREFIX
 from adapters.events import Conversation, File, Message, Press, User
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""
 
+_PREFIX = re.compile(f"{re.escape(BUTTON_PREFIX)}|{re.escape(ASKING_PREFIX)}")
 _MENTION = re.compile(r"<(?P<sign>@!?|@&|#)(?P<id>\d+)>")
 
 
@@ -47,6 +48,7 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         quoted=quoted,
         attachments=attachments,
         reply_to=_reply_to(message),
+        reply_token=_reply_token(message, me),
         files=_files(message),
     )
 
@@ -67,7 +69,8 @@ def normalize_edit(message: discord.Message, me: DiscordUser) -> Message | None:
 def normalize_interaction(
     interaction: discord.Interaction[discord.Client],
 ) -> Message | Press | None:
-    """A slash command as the message "/name argument", a press of our button as a Press.
+    """A slash command as the message "/name argument", a press of our button as a Press, and the
+    form that a press opened as that press.
 
     None for everything else, such as buttons that are not ours. ValueError where it does not say
     where it happened, as in kinds of channels that are newer than discord.py.
@@ -77,8 +80,26 @@ def normalize_interaction(
             return _command(interaction)
         case discord.InteractionType.component:
             return _press(interaction)
+        case discord.InteractionType.modal_submit:
+            press = _press(interaction)
+            return press and replace(press, words=clean(_written(dict(interaction.data or {}))))
         case _:
             return None
+
+
+def asked_form(interaction: discord.Interaction[discord.Client]) -> str | None:
+    """The token of a button of ours that asks for words, where that was pressed."""
+    custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
+    is_press = interaction.type is discord.InteractionType.component
+    asks = is_press and custom_id.startswith(ASKING_PREFIX)
+    return clean(custom_id.removeprefix(ASKING_PREFIX)) if asks else None
+
+
+def _written(component: Mapping[str, Any]) -> str:
+    """What stands in the only field of a form, however that is laid out."""
+    inner = [*(component.get("components") or ()), component.get("component") or {}]
+    texts = [component.get("value"), *(_written(one) for one in inner if one)]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:
@@ -176,6 +197,15 @@ def _reply_to(message: discord.Message) -> str:
     if message.type is not discord.MessageType.reply or message.reference is None:
         return ""
     return str(message.reference.message_id or "")
+
+
+def _reply_token(message: discord.Message, me: DiscordUser) -> str:
+    replied_to = _replied_to(message)
+    if replied_to is None or replied_to.author.id != me.id:
+        return ""
+    rows = (row for row in replied_to.components if isinstance(row, discord.ActionRow))
+    ids = (str(getattr(child, "custom_id", "") or "") for row in rows for child in row.children)
+    return next((clean(_PREFIX.sub("", one)) for one in ids if _PREFIX.match(one)), "")
 
 
 def _files(message: discord.Message) -> tuple[File, ...]:

@@ -21,6 +21,8 @@ Payload = dict[str, Any]
 
 BUTTON_PREFIX = "bough:"
 """What every custom_id of ours starts with; the button's token follows."""
+ASKING_PREFIX = "bough.asks:"
+"""The same of a button that asks for words; the form's own custom_id is like a button's."""
 
 _ROW = 5
 _ROWS = 5
@@ -31,7 +33,10 @@ _DESCRIPTION = 100
 _CODE = re.compile(r"(```.*?```|``.+?``|`[^`\n]+`)", re.DOTALL)
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
-_ACTION_ROW, _BUTTON = 1, 2
+_ACTION_ROW, _BUTTON, _TEXT_INPUT, _LABELLED = 1, 2, 4, 18
+_PARAGRAPH = 2
+_FORM = 9
+_MOST_WORDS = 4_000
 _STYLES = {"primary": 1, "plain": 2, "danger": 4}
 _STRING_OPTION, _ATTACHMENT_OPTION = 3, 11
 _SUPPRESS_EMBEDS = 1 << 2
@@ -97,6 +102,27 @@ def whisper(text: str) -> Payload:
         "content": fit(clean(text), LIMIT),
         "allowed_mentions": {"parse": []},
         "flags": _SUPPRESS_EMBEDS | _EPHEMERAL,
+    }
+
+
+def words_form(token: str) -> Payload:
+    """The answer to a press that opens a form for words. All that is known of it is its custom_id,
+    so it may come back to another process."""
+    field = {
+        "type": _TEXT_INPUT,
+        "custom_id": "words",
+        "style": _PARAGRAPH,
+        "min_length": 1,
+        "max_length": _MOST_WORDS,
+        "required": True,
+    }
+    return {
+        "type": _FORM,
+        "data": {
+            "custom_id": f"{BUTTON_PREFIX}{token}",
+            "title": "Answer in words",
+            "components": [{"type": _LABELLED, "label": "Your answer", "component": field}],
+        },
     }
 
 
@@ -186,5 +212,5 @@ def _button(button: Button) -> Payload:
         "type": _BUTTON,
         "style": _STYLES.get(button.style, _STYLES["plain"]),
         "label": label(button.label),
-        "custom_id": f"{BUTTON_PREFIX}{button.token}",
+        "custom_id": f"{ASKING_PREFIX if button.asks else BUTTON_PREFIX}{button.token}",
     }

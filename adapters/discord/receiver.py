@@ -11,13 +11,21 @@ import aiohttp
 import discord
 from discord.abc import User as DiscordUser
 from discord.gateway import DiscordWebSocket
+from discord.http import Route
 
 from adapters.backoff import backoff
 from adapters.base import AdapterError, Receive, Throttled, Unavailable
 from adapters.discord.client import stay_connected
 from adapters.discord.history import LIMIT, Unparsed, missed
 from adapters.discord.interactions import Deferrals
-from adapters.discord.normalize import normalize_edit, normalize_interaction, normalize_message
+from adapters.discord.normalize import (
+    asked_form,
+    normalize_edit,
+    normalize_interaction,
+    normalize_message,
+)
+from adapters.discord.payload import words_form
+from adapters.discord.rest import PLATFORM_ERRORS
 from adapters.discord.unreadable import (
     CREATED,
     INTERACTION,
@@ -33,6 +41,7 @@ _READERS = 4
 _PAUSES = (*islice(backoff(1.0, 60.0), 10), 0.0)
 """Seconds after each attempt to read a history; there is one attempt per pause. So long an outage
 may be; after that the channel's live messages, which wait meanwhile, are worth more."""
+_CALLBACK = "/interactions/{id}/{token}/callback"
 _LONGEST_SILENCE_SECONDS = 1.5
 """Half the time in which Discord wants an interaction acknowledged."""
 
@@ -218,6 +227,9 @@ class Receiver:
             if isinstance(interaction, Unreadable):
                 group.create_task(self._pass_over(interaction, receive))
                 continue
+            if (token := asked_form(interaction)) is not None:
+                group.create_task(self._open_form(interaction, token))
+                continue
             try:
                 update = normalize_interaction(interaction)
             except Exception as error:  # noqa: BLE001
@@ -248,6 +260,16 @@ class Receiver:
         finally:
             self._deferrals.end(update.handle)
             receiving.cancel()
+
+    async def _open_form(self, interaction: discord.Interaction[Any], token: str) -> None:
+        """At once, and before anybody else is asked: a form is an answer within 3 s, or none. Who
+        may answer is checked when it comes back."""
+        where = Route("POST", _CALLBACK, id=interaction.id, token=interaction.token)
+        try:
+            await self._client.http.request(where, json=words_form(token))
+        except PLATFORM_ERRORS as error:
+            # Nothing was lost: who pressed sees that it failed, and presses again.
+            _log.warning("a form could not be opened: %s", error)
 
     async def _defer(self, interaction: discord.Interaction[Any]) -> None:
         try:

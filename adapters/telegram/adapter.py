@@ -32,7 +32,15 @@ from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
-from adapters.telegram.render import caption, keyboard, label, notice, render, unformatted
+from adapters.telegram.render import (
+    addressed,
+    caption,
+    keyboard,
+    label,
+    notice,
+    render,
+    unformatted,
+)
 
 T = TypeVar("T")
 _Said = TypeVar("_Said", Post, Edit)
@@ -159,7 +167,13 @@ class TelegramAdapter:
         """A picture that was refused goes out as a document: Telegram shows no very large and no
         very narrow ones."""
         _, thread = _place(post.conversation)
-        reply, markup = _reply(post.reply_to), keyboard(post.buttons)
+        reply = _reply(post.reply_to)
+        markup: telegram.InlineKeyboardMarkup | telegram.ForceReply | None
+        markup = keyboard(post.buttons)
+        if post.asks is not None:
+            # Selective: it opens a reply for those alone whom it answers or names.
+            post = replace(post, body=addressed(post.body, post.asks))
+            markup = telegram.ForceReply(selective=True)
         if (upload := post.upload) is None:
             return await self._bot.send_message(
                 to,

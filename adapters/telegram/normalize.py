@@ -74,6 +74,7 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         quoted=clean(_quoted(message, me)),
         attachments=attachments,
         reply_to=_reply_to(message),
+        reply_token=_reply_token(message, me),
         files=_files(message),
     )
 
@@ -127,6 +128,14 @@ def _attachments(message: telegram.Message) -> tuple[str, ...]:
 def _reply_to(message: telegram.Message) -> str:
     reply = message.reply_to_message
     return "" if reply is None or _made_topic(reply) else str(reply.message_id)
+
+
+def _reply_token(message: telegram.Message, me: telegram.User) -> str:
+    reply = message.reply_to_message
+    if reply is None or reply.reply_markup is None or not _is_from(reply, me):
+        return ""
+    tokens = (button.callback_data for row in reply.reply_markup.inline_keyboard for button in row)
+    return next((clean(token) for token in tokens if isinstance(token, str)), "")
 
 
 def _made_topic(reply: telegram.Message) -> bool:

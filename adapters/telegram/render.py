@@ -12,6 +12,7 @@ from telegram.constants import CallbackQueryLimit, InlineKeyboardMarkupLimit, Me
 
 from adapters.base import Body, Button, Refused
 from adapters.cleaning import clean
+from adapters.events import User
 from adapters.telegram import utf16
 from adapters.telegram.markdown import convert
 from adapters.telegram.rich import Rich, clipped, split
@@ -75,6 +76,20 @@ def caption(body: Body) -> Body:
     """The body as a file's caption: at most 1024 UTF-16 units, "" where it is blank."""
     text = shortened(body["text"], MessageLimit.CAPTION_LENGTH) if body["text"].strip() else ""
     return {"text": text, "entities": clipped(body.get("entities", ()), utf16.length(text))}
+
+
+def addressed(body: Body, person: User) -> Body:
+    """The body with a person's name before it, so that Telegram tells them."""
+    name = f"{person.name}, "
+    length = utf16.length(name)
+    mention = {
+        "type": "text_mention",
+        "offset": 0,
+        "length": length - 2,
+        "user": {"id": int(person.id), "is_bot": False, "first_name": person.name},
+    }
+    moved = [{**one, "offset": one["offset"] + length} for one in body.get("entities", ())]
+    return {"text": f"{name}{body['text']}", "entities": [mention, *moved]}
 
 
 def unformatted(body: Body) -> Body:

@@ -36,7 +36,11 @@ ESCAPED = re.compile(r"(`+)(?!`)[^`\n]+\1(?!`)|\\([\\`*_{}\[\]()<>#+\-.!|~@])")
 """Code, in which nothing is escaped, or a character that is."""
 COMMAND = re.compile(r"/(\w+)\s+(\S.*)")
 NUMBER = re.compile(r"(#?)([0-9]{1,9})")
+COMMANDED = re.compile(r"/\w|#[0-9]{1,9}\Z")
+"""What is no answer where one is asked for."""
 NO_BUTTON = "(there is no button #{0}; nothing was pressed or sent. /questions shows what is open)"
+ASK = "(type your answer and press Enter; an empty line or a command: no answer)"
+NO_ANSWER = "(nothing was answered)"
 TALK = "({0} was sent as a message; #{0} presses the button)"
 
 
@@ -64,6 +68,8 @@ class TerminalAdapter:
     """No number means a second button: somebody may be typing it while the first one goes."""
     _newest: str = ""
     """Id of the message that was posted last."""
+    _asking: int | None = None
+    """Number of the button for which the next line is the words."""
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def label(self, text: str) -> str:
@@ -116,9 +122,14 @@ class TerminalAdapter:
         """Nothing is held open."""
 
     def _update(self, line: str) -> Update | None:
+        asking, self._asking = self._asking, None
+        unique = uuid.uuid4().hex
+        if asking is not None:
+            if line and not COMMANDED.match(line):
+                return self._press(asking, unique, words=line)
+            self.screen.note(NO_ANSWER)
         if not line:
             return None
-        unique = uuid.uuid4().hex
         if found := NUMBER.fullmatch(line):
             number = int(found[2])
             if found[1]:
@@ -135,13 +146,17 @@ class TerminalAdapter:
             files=self._files(line),
         )
 
-    def _press(self, number: int, unique: str) -> Press | None:
+    def _press(self, number: int, unique: str, words: str = "") -> Press | None:
         if number not in self._buttons:
             self.screen.note(NO_BUTTON.format(number))
             return None
         button, message_id = self._buttons[number]
+        if button.asks and not words:
+            self._asking = number
+            self.screen.note(ASK)
+            return None
         key = f"terminal:press:{unique}"
-        return Press(key, CONVERSATION, PERSON, button.token, message_id, handle=unique)
+        return Press(key, CONVERSATION, PERSON, button.token, message_id, unique, words)
 
     def _files(self, line: str) -> tuple[File, ...]:
         """The file that a command names, where it is one that takes a file."""

@@ -12,7 +12,8 @@ from agent.delegation.core.events import (
     event_draft,
 )
 from agent.delegation.core.state import State
-from agent.delegation.prompts import human_question
+from agent.delegation.question_text import question_details, question_text
+from agent.delegation.settlement import spent_by_tier
 from agent.runtime.journal import Journal
 from agent.runtime.people import People
 from storage.records.delegations import Delegation
@@ -25,17 +26,18 @@ async def ask_person(
     journal: Journal, people: People, delegation: Delegation, state: State, step: AskHuman
 ) -> Asked:
     """Store the question and the event that says so, in one transaction."""
-    draft = QuestionDraft(
-        kind="escalation",
-        text=human_question(state, step.text),
-        choices=step.choices,
-        session=delegation.root,
-        address=delegation.address,
-        subject={"delegation": delegation.top or delegation.id},
-    )
     asked: list[Asked] = []
 
     def work(tx: Transaction) -> Draft:
+        draft = QuestionDraft(
+            kind="escalation",
+            text=question_text(state, step.text),
+            choices=step.choices,
+            session=delegation.root,
+            address=delegation.address,
+            subject={"delegation": delegation.top or delegation.id},
+            details=question_details(state, spent_by_tier(tx, delegation)),
+        )
         tx.delegations.update(delegation.id, state="waiting", tier="human")
         asked[:] = [Asked(people.ask(tx, draft).id)]
         return event_draft(asked[0])
@@ -51,7 +53,7 @@ def decision(asked: Question) -> Event | None:
             return None
         case QuestionState.DECIDED:
             assert asked.choice is not None
-            return Answered(asked.choice, asked.decided_name or asked.decided_by)
+            return Answered(asked.choice, asked.decided_name or asked.decided_by, asked.words)
         case QuestionState.EXPIRED:
             return Expired("failed" if asked.choice == "failed" else "rejected")
         case QuestionState.WITHDRAWN:

@@ -7,12 +7,10 @@ import json
 from dataclasses import dataclass
 
 from agent.delegation.core.events import Delta
-from agent.delegation.core.human_tier import without_button
 from agent.delegation.core.report import EVIDENCE_LIMIT
 from agent.delegation.core.state import State
 from agent.delegation.handoff.render import first_message
-from agent.delegation.tables.model import SINGLE_BRANCH, BranchTable, describe, to_json
-from agent.text.markdown import bounded, escape, literal
+from agent.delegation.tables.model import BranchTable, describe, to_json
 from agent.text.templates import cut
 from agent.tools.base import Effects, Tools
 
@@ -141,22 +139,3 @@ def overseer_brief(state: State, delta: Delta) -> str:
     known = {key: value for key, value in brief.items() if value not in ("", [], None)}
     text = json.dumps(known, ensure_ascii=False)
     return f"{EXPAND}\n\n{text}" if delta.expand else text
-
-
-def human_question(state: State, text: str) -> str:
-    """The question as people read it, in Markdown, short enough for one message."""
-    goal, asked = escape(bounded(state.task.goal, 200)), escape(bounded(text, 500))
-    lines = [f"**Decision needed** · {goal}", "", f"> {asked}"]
-    if state.delta is not None:
-        seen = state.delta.observed or state.delta.evidence
-        if state.delta.condition:
-            lines += ["", f"Condition: {literal(state.delta.condition, 150)}"]
-        if state.delta.branch not in ("", SINGLE_BRANCH):
-            lines += ["", f"Branch: {literal(state.delta.branch, 80)}"]
-        if seen:
-            lines += ["", f"Seen: {literal(seen, 400)}"]
-        if len(state.tried) > 1:
-            lines += ["", *(f"- {literal(tried, 120)}" for tried in state.tried[-3:])]
-    if left := without_button(state.table, state.options):
-        lines += ["", f"{left} more outcomes of the table have no button here."]
-    return "\n".join(lines)

@@ -3,7 +3,7 @@ it. Always JSON."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent.delegation.core.events import Finish
@@ -14,6 +14,8 @@ from storage.records.entries import Json, Usage
 from storage.records.questions import Question
 
 SUMMARY_LIMIT = 8_000
+FILES_NAMED = 10
+"""In a warning."""
 TASK_LIMIT = 100
 """Characters of a goal, its ends, by which the model that wrote it knows it again."""
 QUESTION_LIMIT = 300
@@ -27,6 +29,11 @@ def finished_result(
 ) -> Json:
     """`spent` is by tier; the judge's part is shown apart."""
     more: Json = {"envelope": finish.envelope} if finish.envelope is not None else {}
+    if state.instructions:
+        said = [{"name": answer.name, "words": answer.words} for answer in state.instructions]
+        more["instructions"] = said
+    if sent_back := state.corrected + state.retries:
+        more["sent_back"] = sent_back
     return _result(
         state.task.goal,
         status=finish.status,
@@ -62,6 +69,35 @@ def launched_result(delegation: Delegation) -> Json:
     )
 
 
+def with_shared_files(results: Sequence[Json]) -> list[Json]:
+    """The results of a call's tasks, in their order: where several wrote the same file, each is
+    told which others did."""
+    writers: dict[str, list[int]] = {}
+    for at, result in enumerate(results):
+        for path, how in (result.get("files") or {}).items():
+            if how == "wrote":
+                writers.setdefault(path, []).append(at)
+    return [_warned(result, at, writers) for at, result in enumerate(results)]
+
+
+def _warned(result: Json, at: int, writers: Mapping[str, Sequence[int]]) -> Json:
+    shared: dict[str, list[str]] = {}
+    for path, who in writers.items():
+        if at in who and len(who) > 1:
+            others = ", ".join(f"task {other + 1}" for other in who if other != at)
+            shared.setdefault(others, []).append(path)
+    warnings = [
+        f"{others} of this call wrote the same: {_named(paths)}; only what was written last is kept"
+        for others, paths in shared.items()
+    ]
+    return result | {"warnings": [*(result.get("warnings") or ()), *warnings]} if shared else result
+
+
+def _named(paths: Sequence[str]) -> str:
+    left = len(paths) - FILES_NAMED
+    return ", ".join(paths[:FILES_NAMED]) + (f" and {left} more" if left > 0 else "")
+
+
 def to_text(*results: Json) -> str:
     """What the parent is told: nothing twice, and nothing that only people need. They have it in
     /agents and /usage."""
@@ -77,6 +113,7 @@ def _lean(result: Json) -> Json:
         "question": cut(result.get("question") or "", QUESTION_LIMIT),
         "verdict": _only(result.get("verdict"), "verdict", "reasoning"),
         "usage": _dollars(result.get("usage") or {}),
+        "sent_back": None,
         "files": {path: did for path, did in result.get("files", {}).items() if did == "wrote"},
         "envelope": _proof(result.get("envelope") or {}, summary, evidence),
     }

@@ -20,6 +20,7 @@ from agent.delegation.core.events import (
     Stalled,
     TimedOut,
 )
+from agent.delegation.core.human_tier import is_instruction
 from agent.delegation.core.overseer import (
     ASK_WORKER,
     ESCALATE_TO_HUMAN,
@@ -142,7 +143,8 @@ def cut_short_by(event: ModelFailed | Stalled | TimedOut, found: str) -> CutShor
 
 
 async def _send_back(worker: Child, text: str) -> None:
-    """As the result of the report that ended it, or as a message after whatever else did."""
+    """As the result of the report that ended it, or as a message after whatever else did. A
+    person's instruction is a message of its own: results of tools are no instructions."""
     step, report = next_step(worker.journal.path), None
     if isinstance(step, RunTools):
         report = next((call for call in step.calls if call.name == REPORT_OUTCOME.name), None)
@@ -151,10 +153,11 @@ async def _send_back(worker: Child, text: str) -> None:
                 is_report = call.name == REPORT_OUTCOME.name
                 told = "Ignored: one report is enough." if is_report else CUT_OFF
                 await worker.answer(step.entry, call, told)
+        if report is not None and not is_instruction(text):
+            return await worker.answer(step.entry, report, text, correction=True)
         if report is not None:
-            await worker.answer(step.entry, report, text, correction=True)
-    if report is None:
-        await worker.tell(text, correction=True)
+            await worker.answer(step.entry, report, "A person was asked.")
+    await worker.tell(text, correction=True)
 
 
 OVERSEER_TOOLS = (

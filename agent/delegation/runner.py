@@ -122,7 +122,7 @@ class Subagents:
     max_calls: int = 16
     """As in Agent."""
     active: dict[int, Activity] = field(default_factory=dict)
-    """The children that run now, by delegation."""
+    """The children that run now or wait for a place, by delegation."""
 
     async def begun(self, origin: Origin) -> list[Delegation]:
         """The delegations of a call, where it was begun before; in task order."""
@@ -183,13 +183,13 @@ class Subagents:
         decide."""
         if (result := stored_result(delegation)) is not None:
             return Finished(result)
-        async with self.slots.of(delegation):
-            activity = Activity(delegation.id, above=above)
-            self.active[delegation.id] = activity
-            try:
+        activity = Activity(delegation.id, above=above)
+        self.active[delegation.id] = activity
+        try:
+            async with activity.placed(self.slots.of(delegation)):
                 return await self._carry_on(delegation, activity)
-            finally:
-                del self.active[delegation.id]
+        finally:
+            del self.active[delegation.id]
 
     async def _carry_on(self, delegation: Delegation, activity: Activity) -> Finished | Held:
         journal = await Journal.claim(self.store, delegation.journal)

@@ -7,7 +7,13 @@ from dataclasses import asdict
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.delegation.core.machine import advance, fold
 from agent.delegation.core.state import State
-from agent.delegation.result import finished_result, launched_result, to_text, waiting_result
+from agent.delegation.result import (
+    finished_result,
+    launched_result,
+    to_text,
+    waiting_result,
+    with_shared_files,
+)
 from agent.delegation.transcript import files_touched
 from agent.runtime.next_step import suspended_calls
 from agent.runtime.people import asked_by
@@ -115,7 +121,7 @@ def settle_call(
 def outcome_of(tx: Transaction, rows: Sequence[Delegation]) -> Settled:
     """What a call's delegations come to as they stand now."""
     rows = [tx.delegations.get(row.id) for row in rows]
-    results = [result_of(tx, row) for row in rows]
+    results = with_shared_files([result_of(tx, row) for row in rows])
     questions = [asked_question(tx, row) for row in rows]
     first = next((question for question in questions if question is not None), None)
     if first is not None and all(result["status"] == "waiting" for result in results):

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -51,6 +51,7 @@ class Activity:
     """Of model calls, that were tried again after."""
     files: dict[str, str] = field(default_factory=dict)
     """Path → "read" or "wrote"."""
+    _queued: bool = False
     _beat: float = 0.0
     _began: float = 0.0
     """Later by the time in which it was paused."""
@@ -98,6 +99,27 @@ class Activity:
     def touched(self, what: str, path: str) -> None:
         if self.files.get(path) != "wrote":
             self.files[path] = what
+
+    @property
+    def queued(self) -> bool:
+        """It waits until another of the same agent ends."""
+        return self._queued
+
+    @asynccontextmanager
+    async def placed(self, places: asyncio.Semaphore) -> AsyncIterator[None]:
+        """Run what is inside once one of the places is free. Where it is stopped before, it needs
+        none: all that is left to do is to end."""
+        placed = False
+        self._queued = places.locked()
+        with suppress(Stopped):
+            async with self.watched(0, 0):
+                placed = await places.acquire()
+        self._queued = False
+        try:
+            yield
+        finally:
+            if placed:
+                places.release()
 
     @asynccontextmanager
     async def watched(self, cap: float, stall: float) -> AsyncIterator[None]:

@@ -7,8 +7,9 @@ from agent.concurrency import together
 from agent.delegation.offer import Offer
 from agent.delegation.outcomes import Finished, Held
 from agent.delegation.planner import Planner
-from agent.delegation.result import to_text
+from agent.delegation.result import to_text, with_shared_files
 from agent.delegation.runner import Origin, Subagents
+from agent.delegation.settlement import stored_result
 from agent.delegation.supervision import Activity
 from agent.runtime.tool_calls import DELEGATE
 from agent.tools.base import Call, Done, Effects, Outcome, Toolset, Traits, Waiting
@@ -61,7 +62,7 @@ class DelegateTool:
         if call.told is not None:
             return await self._later(rows, call.told)
         performed = await together(self._subagents.perform(row, self._above) for row in rows)
-        text = to_text(*(one.result for one in performed))
+        text = to_text(*with_shared_files([one.result for one in performed]))
         held = [one for one in performed if isinstance(one, Held)]
         if len(held) == len(performed) or (held and self._above is not None):
             return Waiting(held[0].question, text)
@@ -72,9 +73,11 @@ class DelegateTool:
         """What has ended since the call got its result."""
         left = [row for row in rows if row.id not in told]
         performed = await together(self._subagents.perform(row, self._above) for row in left)
-        ended = [
-            (row.id, one.result)
+        ended = {
+            row.id: one.result
             for row, one in zip(left, performed, strict=True)
             if isinstance(one, Finished)
-        ]
-        return Done(to_text(*(result for _, result in ended)), tuple(id_ for id_, _ in ended))
+        }
+        known = [ended.get(row.id) or stored_result(row) or {} for row in rows]
+        warned = zip(rows, with_shared_files(known), strict=True)
+        return Done(to_text(*(result for row, result in warned if row.id in ended)), tuple(ended))

@@ -6,7 +6,7 @@ from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.runtime.next_step import calls_of
 from agent.tools.base import parse_arguments
-from agent.tools.files import ReadFile, WriteFile
+from agent.tools.files import WROTE, ReadFile, WriteFile
 from agent.tools.workspace import normalized
 from storage.records.entries import Entry, Kind
 
@@ -40,12 +40,17 @@ def finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
 def file_touched(name: str, arguments: str, result: str) -> str:
     """The file that a call read or wrote; "" where it touched none."""
     touches = name in TOUCHES and not result.startswith("Error: ")
-    return _file(arguments) if touches else ""
+    if not touches:
+        return ""
+    # Named by an absolute path: what a file was written as, its result says.
+    written = WROTE.match(result) if name == WriteFile.name else None
+    path = _path(arguments)
+    return written["path"] if written is not None and path.startswith("/") else normalized(path)
 
 
-def _file(arguments: str) -> str:
+def _path(arguments: str) -> str:
     try:
-        return normalized(str(parse_arguments(arguments).get("path", "")))
+        return str(parse_arguments(arguments).get("path", ""))
     except ToolError:
         # Its result says so; no file was touched.
         return ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -22,7 +23,6 @@ from agent.tools.workspace import (
     Missing,
     Workspace,
     WorkspaceError,
-    file_path,
     shown,
 )
 
@@ -33,6 +33,8 @@ SEARCH_SECONDS = 5.0
 SEARCHES_AT_ONCE = 4
 """Each is a process."""
 
+WROTE = re.compile(r"Wrote (?P<path>.+): [\d,]+ bytes, [\d,]+ lines\.\Z")
+"""What write_file answers."""
 CHANGED = "[changed since the handoff; this is the file as it is now]\n"
 
 PAGE_SHARE = 8
@@ -106,7 +108,7 @@ class ReadFile:
         arguments = validate(ReadArguments, call.arguments)
         workspace = self._find(call.session)
         with _as_tool_errors():
-            path = file_path(arguments.path)
+            path = await asyncio.to_thread(workspace.file_path, arguments.path)
             handed = self._cached(call, path) if self._cached is not None else None
             text = await asyncio.to_thread(
                 _read, workspace, path, handed, arguments, self._page_bytes
@@ -141,7 +143,7 @@ class WriteFile:
         arguments = validate(WriteArguments, call.arguments)
         workspace = self._find(call.session)
         with _as_tool_errors():
-            path = file_path(arguments.path)
+            path = await asyncio.to_thread(workspace.file_path, arguments.path)
             data = arguments.content.encode()
             await asyncio.to_thread(workspace.write, path, data)
         if self._seen is not None:

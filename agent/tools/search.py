@@ -123,11 +123,12 @@ def _past_stars(parts: list[str], reached: set[int]) -> set[int]:
 
 
 def _files(workspace: Workspace, query: Query, summary: Summary) -> Iterator[str]:
-    start = path_parts(query.path)
-    if start and workspace.stat(query.path).type is FileType.FILE:
-        yield query.path
+    path = workspace.relative(query.path)
+    start = path_parts(path)
+    if start and workspace.stat(path).type is FileType.FILE:
+        yield path
         return
-    for item in workspace.walk(query.path):
+    for item in workspace.walk(path):
         below = item.path.split("/")[len(start) :]
         if item.type is FileType.CLOSED:
             summary.skipped += 1

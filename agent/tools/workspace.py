@@ -91,10 +91,28 @@ class Item:
 
 
 class Workspace:
-    """The folder `root`, made (0700) by the first write; until then it is empty."""
+    """The folder `root`, made (0700) by the first write; until then it is empty. Its paths are
+    relative; an absolute one that leads into it is taken too."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def relative(self, path: str) -> str:
+        """An absolute path that begins with the folder, as it is named or with its links followed,
+        from there on. Every other path stays as it is: whether it leads out is seen when it is
+        opened, and no link below the folder is followed for it."""
+        if not path.startswith("/"):
+            return path
+        given = path.split("/")
+        for root in (str(self.root.absolute()), str(self.root.resolve())):
+            parts = root.rstrip("/").split("/")
+            if given[: len(parts)] == parts:
+                return "/".join(given[len(parts) :]).lstrip("/") or "."
+        return path
+
+    def file_path(self, path: str) -> str:
+        """A file's path in its one normal form. Raises WorkspaceError where it can name no file."""
+        return file_path(self.relative(path))
 
     def read(self, path: str) -> Content:
         """A file, whole. Raises WorkspaceError, Missing among them."""
@@ -111,7 +129,7 @@ class Workspace:
     @contextmanager
     def open(self, path: str) -> Iterator[BufferedReader]:
         """A file, for reading. Raises WorkspaceError, Missing among them, while it is read too."""
-        *folders, name = _file_parts(path)
+        *folders, name = _file_parts(self.relative(path))
         with _faults(path):
             with self._folder(tuple(folders)) as folder:
                 _refuse_unless_file(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
@@ -124,7 +142,7 @@ class Workspace:
     def write(self, path: str, data: bytes) -> None:
         """Make or replace a file, and the folders above it: at any time, after a crash too, the
         path has the old content or the new, whole. Raises WorkspaceError."""
-        *folders, name = _file_parts(path)
+        *folders, name = _file_parts(self.relative(path))
         with _faults(path), self._folder(tuple(folders), make=True) as folder:
             mode = _mode_to_keep(path, folder, name)
             temporary = f".{secrets.token_hex(8)}.tmp"
@@ -138,7 +156,7 @@ class Workspace:
 
     def stat(self, path: str) -> Item:
         """What is at a path; a link is not followed. Raises WorkspaceError, Missing among them."""
-        parts = path_parts(path)
+        parts = path_parts(self.relative(path))
         with _faults(path), self._folder(parts[:-1]) as folder:
             if not parts:
                 return _item(parts, os.fstat(folder))
@@ -150,7 +168,7 @@ class Workspace:
         A folder below that cannot be opened follows a second time, as CLOSED; what vanishes
         meanwhile is left out. Raises WorkspaceError for `path` itself.
         """
-        start = path_parts(path)
+        start = path_parts(self.relative(path))
         level = [start]
         for _ in range(depth):
             below: list[tuple[str, ...]] = []

@@ -112,7 +112,7 @@ def _scenes(config: Path) -> None:
         chat.kill()
         print("       (kill -9; a new process starts on the same database)", flush=True)
         chat = Chat(config)
-        mark = chat.hear(r"\[(#\d+)\] go: ")[1]
+        mark = chat.hear(r"\[(#\d+)\] Deploy now")[1]
         chat.hear("type a number with")
         chat.say(mark)
         chat.hear("resolved by the human")

@@ -6,7 +6,8 @@ from adapters.base import CommandSpec
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, Slow
 from gateway.commands.performer import say
 from gateway.status.child_control import post_panel
-from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family, transcript
+from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family
+from gateway.views.transcripts import transcript
 from gateway.views.usage import conversation_usage, whole_usage
 from storage.records.questions import Question
 from storage.store import Transaction

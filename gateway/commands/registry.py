@@ -17,6 +17,7 @@ from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Pl
 from gateway.commands.jobs import JobContext
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
+from gateway.commands.sessions.fork_files import FORK, ForkFiles
 from gateway.commands.sessions.search import FINDING
 from gateway.commands.sessions.sessions import CONVERSATIONS
 from gateway.commands.sessions.switch import OPENING
@@ -95,6 +96,7 @@ def jobs(context: JobContext) -> Mapping[InboxKind, Job]:
         SUMMARY: leaving.summarise,
         LEAVE: leaving.leave,
         FAN: Fan(context).run,
+        FORK: ForkFiles(context).bring,
     }
 
 

@@ -9,11 +9,22 @@ from gateway.access.denials import NOT_YOURS
 from gateway.access.roles import Access
 from gateway.commands.registry import moves
 from gateway.outbound.buttons import same_place
-from gateway.questions.service import Questions, outcome
+from gateway.questions.outcome import outcome
+from gateway.questions.service import Questions
 from gateway.status.child_control import OVER
 from gateway.turns.control import SessionControl
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
-from storage.records.questions import QuestionState
+from storage.records.buttons import (
+    ActOnChild,
+    AnswerInWords,
+    ButtonRow,
+    Decide,
+    OnMenu,
+    OnQuestion,
+    RunAction,
+    RunCommand,
+    ShowChoices,
+)
+from storage.records.questions import WORDS, QuestionState
 from storage.store import Transaction
 
 UNKNOWN = "This button is not valid any more."
@@ -55,8 +66,8 @@ class PressCheck:
             text = UNKNOWN if is_menu else f"{UNKNOWN} /questions lists what is open."
             return Refused(Why.FORGED, text)
         match button.action:
-            case Decide(number):
-                return self._decision(tx, button, number, press)
+            case Decide() | AnswerInWords() | ShowChoices() as action:
+                return self._on_question(tx, button, action.question, press)
             case RunCommand() | RunAction() as run:
                 return self._run(tx, button, run, press)
             case ActOnChild():
@@ -78,7 +89,9 @@ class PressCheck:
             self._note(tx, checked, press)
         return checked
 
-    def _decision(self, tx: Transaction, button: ButtonRow, number: int, press: Press) -> Checked:
+    def _on_question(
+        self, tx: Transaction, button: ButtonRow, number: int, press: Press
+    ) -> Checked:
         question = tx.questions.get(number)
         if not self.access.may_decide(press.user.identity, question):
             return Refused(Why.DENIED, UNDECIDED, button)
@@ -113,18 +126,30 @@ class PressCheck:
         match refused.why, action:
             case Why.FORGED, _:
                 tx.directory.audit("forged press", who, {"token": press.token[:80]})
-            case Why.DENIED, Decide(question, choice):
-                tx.directory.audit("denied press", who, {"question": question, "choice": choice})
+            case Why.DENIED, (Decide() | AnswerInWords() | ShowChoices()) as asked:
+                denied = {"question": asked.question, "choice": _choice(asked)}
+                tx.directory.audit("denied press", who, denied)
             case Why.DENIED, ActOnChild() as act:
                 tx.directory.audit("denied press", who, {"choice": choice_of(act)})
-            case Why.LATE, Decide(number):
+            case Why.LATE, (Decide() | AnswerInWords() | ShowChoices()) as asked:
                 assert refused.button is not None
-                self.questions.edit_stray(tx, tx.questions.get(number), refused.button, press)
+                question = tx.questions.get(asked.question)
+                self.questions.close_stray(tx, question, refused.button, press)
 
 
 def _adopt(tx: Transaction, button: ButtonRow, press: Press) -> None:
     if press.message_id and tx.outbox.get(button.outbox).message_id is None:
         tx.outbox.sent(button.outbox, press.message_id)
+
+
+def _choice(action: OnQuestion) -> str:
+    match action:
+        case Decide(choice=choice):
+            return choice
+        case AnswerInWords():
+            return WORDS
+        case ShowChoices():
+            return "other outcomes"
 
 
 def choice_of(action: ActOnChild) -> str:

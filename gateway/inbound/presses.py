@@ -1,7 +1,7 @@
 """Presses: checked, acted on and acknowledged.
 
-A press is acted on in the transaction that commits it: a decision is made, a child's button is put
-on record, a menu is used up. A menu's command runs then, as if the presser had typed it.
+A press is acted on in the transaction that commits it: a question is decided, a child's button is
+put on record, a menu is used up. A menu's command runs then, as if the presser had typed it.
 
 Presses that come to nothing are seen without writing anything, take no place in the inbox, and how
 many of them are on record has a limit.
@@ -29,7 +29,16 @@ from gateway.outbound.buttons import place_of
 from gateway.status.child_control import act, expire
 from gateway.status.notices import Notices
 from gateway.turns.failures import once_there
-from storage.records.buttons import ActOnChild, ButtonRow, Decide, OnMenu, RunAction, RunCommand
+from storage.records.buttons import (
+    ActOnChild,
+    AnswerInWords,
+    ButtonRow,
+    Decide,
+    OnMenu,
+    RunAction,
+    RunCommand,
+    ShowChoices,
+)
 from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
 from storage.store import Transaction
 
@@ -138,13 +147,13 @@ class Presses:
         checked = self.check.enter(tx, press)
         assert not isinstance(checked, Refused), "it was looked at in this transaction"
         match checked.action:
-            case Decide() as decision:
+            case Decide() | AnswerInWords() | ShowChoices() as action:
                 tx.inbox.finish([row.id])
-                told = self.context.questions.decide(tx, checked, decision, press)
+                told = self.context.questions.press(tx, checked, action, press)
                 return _Done(row, checked, told)
-            case ActOnChild() as action:
+            case ActOnChild() as act_on:
                 tx.inbox.finish([row.id])
-                tx.directory.audit("control", press.user.identity, {"choice": choice_of(action)})
+                tx.directory.audit("control", press.user.identity, {"choice": choice_of(act_on)})
             case RunCommand() | RunAction():
                 name, label = escape(press.user.name), escape(checked.label)
                 tx.buttons.use(checked.outbox, f"{name}: {label}")

@@ -22,7 +22,9 @@ from gateway.commands.registry import parse_command, perform
 from gateway.inbound.edits import first_sent
 from gateway.inbound.press_check import PressCheck
 from gateway.inbound.presses import Presses
+from gateway.inbound.replies import Replies
 from gateway.status.notices import Notices
+from gateway.turns.arrivals import TakeIn
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
 from storage.errors import StoreError, StoreUnavailable
 from storage.faults import Faults
@@ -44,7 +46,7 @@ class Router:
     access: Access
     edited: Callable[[Message, InboxRow, CarryOut], Awaitable[None]]
     """Takes an edited message in, with its inbox row."""
-    talk: Callable[[Arrival], Awaitable[bool]]
+    talk: TakeIn
     """Takes a message in that is no command; False where it was seen before."""
     failures: Failures
     notices: Notices
@@ -53,9 +55,12 @@ class Router:
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _presses: Presses = field(init=False)
+    _replies: Replies = field(init=False)
 
     def __post_init__(self) -> None:
-        check = PressCheck(self.access, self.context.questions, self.context.turns)
+        context = self.context
+        self._replies = Replies(context.store, self.access, context.questions, context.composer)
+        check = PressCheck(self.access, context.questions, context.turns)
         self._presses = Presses(
             self.context, self.access, self.strangers, check, self._command, self.notices
         )
@@ -172,6 +177,8 @@ class Router:
 
     async def _message(self, message: Message) -> None:
         command = parse_command(message.text) is not None
+        if not command and await self._replies.take(_arrival(message), message):
+            return
         allowed = self.access.may_command if command else self.access.may_talk
         if not allowed(message.user.identity):
             return await self._stranger(message)
@@ -184,7 +191,11 @@ class Router:
             if row is not None:
                 await self._command(message, row)
             return row is not None
-        return await self.talk(arrival)
+        return await self.talk(
+            arrival,
+            partial(self._replies.taken, arrival=arrival, message=message),
+            partial(self._replies.refuse, message=message),
+        )
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is

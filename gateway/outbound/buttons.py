@@ -61,9 +61,11 @@ def distinct(
     return told(text, offer.listing), shown
 
 
-def new_button(label: str, style: str = "plain", *, beside: bool = False) -> Button:
+def new_button(
+    label: str, style: str = "plain", *, beside: bool = False, asks: bool = False
+) -> Button:
     """With a random token, which means nothing but what is put on record for it."""
-    return Button(label, secrets.token_urlsafe(18), style, beside)
+    return Button(label, secrets.token_urlsafe(18), style, beside, asks)
 
 
 def put_buttons(

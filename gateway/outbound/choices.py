@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from adapters.base import Renderer
 from agent.text.alike import skeleton
-from agent.text.markdown import escape, literal
+from agent.text.markdown import bounded, escape, literal
 from agent.text.untrusted import visible
 
 HEAD = "**The choices in full**"
@@ -20,6 +20,8 @@ ALIKE = "⚠️ Some of them are easily taken for each other."
 NOTHING_SEEN = "(nothing that can be seen)"
 _LINE = 400
 """Characters of a long choice on one line. A line is never torn apart, so its code ends on it."""
+_NAME = 48
+"""Characters by which a choice is called that its button shows whole."""
 _NAMED = 3
 """Characters that are named where two choices differ by them."""
 
@@ -43,7 +45,7 @@ def offer(
     if list(shown) == names and not _confusable(shown):
         return Offer(shown)
     full = names if wholes is None else [_line(whole) for whole in wholes]
-    notes = _notes(full)
+    notes = _notes(names)
     if renderer.numbers_buttons:
         return Offer(tuple(map(_noted, full, notes)))
     numbered = tuple(renderer.label(f"{place}. {name}") for place, name in enumerate(names, 1))
@@ -53,6 +55,17 @@ def offer(
     ]
     head = [HEAD, *([ALIKE] if _confusable(names) else [])]
     return Offer(numbered, "\n".join([*head, *lines]))
+
+
+def effects(items: Sequence[tuple[str, str]]) -> str:
+    """What each button does, by its label, in Markdown; those that say it themselves are left
+    out."""
+    short = [bounded(label, _NAME) for label, _ in items]
+    return "\n".join(
+        f"- **{escape(name if short.count(name) == 1 else label)}**: {escape(does)}"
+        for name, (label, does) in zip(short, items, strict=True)
+        if does
+    )
 
 
 def told(text: str, listing: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from adapters.base import Body, Button, Edit, Post, Renderer, Upload
-from adapters.events import Conversation, Message
+from adapters.events import Conversation, Message, User
 from gateway.outbound.choices import Offer, offer
 from storage.records.entries import Json
 from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile
@@ -42,10 +42,11 @@ class Composer:
         reply_to: str = "",
         handle: str = "",
         file: int | None = None,
+        asks: User | None = None,
     ) -> list[OutboxDraft]:
         """One parcel for each platform message; buttons and a stored file hang on the last, a reply
         on the first. Too long a text goes as a file, unless it has a file or buttons of its own:
-        what people are to decide on stands where they press."""
+        what people are to decide on stands where they press. `asks`: of whom a reply is wanted."""
         bodies, whole = self._bounded(address, markdown, wanted=file is None and not buttons)
         last = len(bodies) - 1
         return [
@@ -59,6 +60,7 @@ class Composer:
                     "reply_to": reply_to if index == 0 else "",
                     "handle": handle if index == 0 else "",
                     "file": file if index == last else None,
+                    **({"asks": asdict(asks)} if asks is not None and index == last else {}),
                 },
                 entry,
                 file=whole if index == last else None,
@@ -179,4 +181,5 @@ def outgoing(
         reply_to=payload["reply_to"],
         handle=payload["handle"],
         plain=plain,
+        asks=User(**payload["asks"]) if "asks" in payload else None,
     )

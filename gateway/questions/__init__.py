@@ -1,5 +1,6 @@
-"""Questions to people: asked, posted with buttons, decided by a press, climbed, expired.
+"""Questions to people: asked, posted, decided by a press or in words, climbed, expired.
 
-`service` is what becomes of a question, `kinds` what differs from one kind to the next. Presses are
-checked in inbound before they come here. Imports outbound and access; turns and commands import it.
+`service` is what becomes of a question, `copies` what people see of it, `outcome` how its end is
+told, `kinds` what differs from one kind to the next. Presses and replies are checked in inbound
+before they come here. Imports outbound and access; turns and commands import it.
 """

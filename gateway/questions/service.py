@@ -1,4 +1,5 @@
-"""Questions to people: posted with buttons, decided by the first press that may, then closed.
+"""Questions to people: posted with buttons, decided by the first who may, by a press or in words,
+then closed.
 
 A button carries a random token that means nothing outside this store. Nothing is ever decided by
 silence, by a restart, or by another question's button.
@@ -7,26 +8,29 @@ silence, by a restart, or by another question's button.
 import logging
 from dataclasses import asdict, dataclass, replace
 
-from adapters.events import Press
-from agent.text.markdown import escape
+from adapters.events import Press, User
+from agent.text.untrusted import visible
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
-from gateway.outbound.buttons import new_button, put_buttons
-from gateway.outbound.choices import Offer, chosen, told
 from gateway.outbound.composer import Composer
+from gateway.questions.copies import Copies
 from gateway.questions.kinds import kind_of
-from storage.records.buttons import ButtonRow, Decide
+from gateway.questions.outcome import outcome
+from storage.records.buttons import AnswerInWords, ButtonRow, Decide, OnQuestion, ShowChoices
 from storage.records.inbox_outbox import Arrival, OutboxState, Resume
-from storage.records.questions import Question, QuestionDraft, QuestionState
+from storage.records.questions import WORDS, Question, QuestionDraft, QuestionState
 from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
-MARKS = {
-    QuestionState.DECIDED: "✅",
-    QuestionState.EXPIRED: "⌛",
-    QuestionState.WITHDRAWN: "🚫",
-}
+MOST_WORDS = 4_000
+"""Characters of an answer in words."""
+TOO_LONG = (
+    "Your answer has {length} characters, and at most {most} are taken. Nothing was answered, the "
+    "question is still open: answer again, shorter."
+)
+NOTHING_SAID = "There were no words in your answer. The question is still open."
+NO_WORDS = "This question takes no answer in words: press one of its buttons."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class Questions:
     composer: Composer
     access: Access
     policy: EscalationConfig
+
+    @property
+    def _copies(self) -> Copies:
+        return Copies(self.composer)
 
     def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
         """Store a question and post it: where it was asked, and where the policy's levels say."""
@@ -47,43 +55,68 @@ class Questions:
 
     def post(self, tx: Transaction, question: Question, address: str) -> None:
         """One more copy of an open question, with buttons of its own."""
-        offer = self._offer(address, question)
-        buttons = [
-            new_button(label, choice.style)
-            for label, choice in zip(offer.labels, question.choices, strict=True)
-        ]
-        before, text = self._told(address, question, offer)
-        parcels = self.composer.post(address, before) if before else []
-        parcels += self.composer.post(address, text, buttons=buttons)
-        rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
-        tx.questions.add_post(question.id, address, rows[-1].id)
-        decisions = [Decide(question.id, choice.key) for choice in question.choices]
-        put_buttons(tx, rows[-1], zip(buttons, decisions, strict=True))
+        self._copies.post(tx, question, address)
 
-    def decide(self, tx: Transaction, button: ButtonRow, action: Decide, press: Press) -> str:
-        """Decide by a press that was checked; what the presser, and only the presser, is told: ""
-        where it was this press that decided."""
-        question = tx.questions.get(action.question)
+    def press(self, tx: Transaction, button: ButtonRow, action: OnQuestion, press: Press) -> str:
+        """Do what a press does that was checked; what the presser, and only the presser, is told:
+        "" where it did it."""
+        question, by = tx.questions.get(action.question), press.user
+        match action:
+            case ShowChoices(page=page):
+                self._copies.turn(tx, question, button, press, page)
+                return ""
+            case AnswerInWords() if not press.words:
+                self._copies.prompt(tx, question, button, press)
+                return ""
+            case AnswerInWords():
+                told = self.answer(tx, question, press.words, by)
+            case Decide(choice=choice):
+                told = self._decide(tx, question, choice, by)
+        self.close_stray(tx, tx.questions.get(question.id), button, press)
+        return told
+
+    def answer(self, tx: Transaction, question: Question, words: str, by: User) -> str:
+        """Decide by the words of somebody who may; what they are told: "" where that decided."""
+        words = visible(words).strip()
+        if not question.takes_words:
+            return NO_WORDS
+        if not words:
+            return NOTHING_SAID
+        if len(words) > MOST_WORDS:
+            return TOO_LONG.format(length=len(words), most=MOST_WORDS)
+        return self._decide(tx, question, WORDS, by, words)
+
+    def _decide(
+        self, tx: Transaction, question: Question, choice: str, by: User, words: str = ""
+    ) -> str:
         if question.expires is not None and question.expires <= tx.now:
             self._expire(tx, question)
-        closed = tx.questions.close(
+        if not tx.questions.close(
             question.id,
             QuestionState.DECIDED,
-            choice=action.choice,
-            by=press.user.identity,
-            name=press.user.name,
-        )
-        if closed:
-            tx.directory.audit("decision", press.user.identity, asdict(action))
-            self._after(tx, question.id)
-        decided = tx.questions.get(question.id)
-        self.edit_stray(tx, decided, button, press)
-        return "" if closed else outcome(decided)
+            choice=choice,
+            by=by.identity,
+            name=by.name,
+            words=words,
+        ):
+            return outcome(tx.questions.get(question.id))
+        said = {"words": words} if words else {}
+        details = {"question": question.id, "choice": choice, **said}
+        tx.directory.audit("decision", by.identity, details)
+        self._after(tx, question.id)
+        return ""
+
+    def close_stray(
+        self, tx: Transaction, question: Question, button: ButtonRow, press: Press
+    ) -> None:
+        """Close a copy that only the press names, where the question is closed."""
+        if question.state is not QuestionState.OPEN:
+            self._copies.close_stray(tx, question, button, press)
 
     def withdraw(self, tx: Transaction, question: int) -> None:
         """Close a question undecided, where it is open. Nothing resumes."""
         if tx.questions.close(question, QuestionState.WITHDRAWN):
-            self._edit_copies(tx, tx.questions.get(question))
+            self._copies.close(tx, tx.questions.get(question))
 
     def withdraw_all(self, tx: Transaction, session: int) -> None:
         """Withdraw what a session's delegations ask."""
@@ -139,7 +172,9 @@ class Questions:
             if not kind_of(question).listed:
                 continue
             posts = [
-                p for p in tx.questions.posts(question.id) if p.address.startswith(f"{platform}:")
+                p
+                for p in tx.questions.posts(question.id)
+                if p.address.startswith(f"{platform}:") and not p.prompt
             ]
             rows = {post.address: tx.outbox.get(post.outbox) for post in posts}
             for address, newest in rows.items():
@@ -178,61 +213,4 @@ class Questions:
         if (resumes := kind_of(closed).resumes) is not None:
             key, payload = f"{resumes}:{question}", asdict(Resume(question))
             tx.inbox.receive(Arrival(key, resumes, closed.address, payload, closed.session))
-        self._edit_copies(tx, closed)
-
-    def _edit_copies(self, tx: Transaction, question: Question) -> None:
-        end = _end(question)
-        for post in tx.questions.posts(question.id):
-            _, text = self._told(post.address, question)
-            parcels = self.composer.amend(post.address, text, end, row=post.outbox)
-            for parcel in parcels:
-                tx.outbox.enqueue(parcel)
-
-    def edit_stray(
-        self, tx: Transaction, question: Question, button: ButtonRow, press: Press
-    ) -> None:
-        """A copy that was sent twice (a crash before its sending was recorded) has a message that
-        only the press names."""
-        if press.message_id not in ("", tx.outbox.get(button.outbox).message_id):
-            here, (_, text) = press.message_id, self._told(button.address, question)
-            edit, *_ = self.composer.amend(button.address, text, _end(question), message_id=here)
-            tx.outbox.enqueue(edit)
-
-    def _told(
-        self, address: str, question: Question, offer: Offer | None = None
-    ) -> tuple[str, str]:
-        """What a copy of a question says before it, where its choices in full take messages of
-        their own, and what it says itself; Markdown."""
-        listing = (offer or self._offer(address, question)).listing
-        text = told(question.text, listing)
-        if listing and not self.composer.fits(address, text):
-            return listing, question.text
-        return "", text
-
-    def _offer(self, address: str, question: Question) -> Offer:
-        return self.composer.offer(address, [choice.label for choice in question.choices])
-
-
-def _end(question: Question) -> str:
-    return f"{MARKS[question.state]} {outcome(question)}"
-
-
-def _chosen(question: Question) -> str:
-    keys = [choice.key for choice in question.choices]
-    if question.choice not in keys:
-        return ""
-    return chosen([choice.label for choice in question.choices], keys.index(question.choice))
-
-
-def outcome(question: Question) -> str:
-    """What became of a question, for people; Markdown."""
-    match question.state:
-        case QuestionState.DECIDED:
-            who = escape(question.decided_name or question.decided_by)
-            return f"{who} decided: {_chosen(question)}"
-        case QuestionState.EXPIRED:
-            return f"Nobody decided in time: {question.choice}."
-        case QuestionState.WITHDRAWN:
-            return "Withdrawn."
-        case QuestionState.OPEN:
-            return "Still open."
+        self._copies.close(tx, closed)

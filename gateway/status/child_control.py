@@ -11,7 +11,7 @@ from adapters.base import Button
 from agent.delegation.supervision import Activity
 from gateway.outbound.buttons import new_button, put_buttons
 from gateway.outbound.composer import Composer
-from gateway.views.delegations import Family, panel_text
+from gateway.views.delegations import Family, panel_text, rank
 from storage.records.buttons import ActOnChild
 from storage.store import Transaction
 
@@ -25,12 +25,16 @@ OVER = "These buttons do nothing any more: /agents shows what runs now."
 def controls(
     session: int, rows: Family, active: Mapping[int, Activity]
 ) -> list[tuple[ActOnChild, str]]:
-    """What can be done to the first children that run, in this order, each with its style."""
+    """What can be done to the first children that run, then to those that wait for a place, each
+    with its style."""
     found: list[tuple[ActOnChild, str]] = []
-    running = [(row, active.get(row.id)) for row, _ in rows]
-    for row, activity in [(row, one) for row, one in running if one is not None][:MOST]:
-        pause = ActOnChild("resume" if activity.paused else "pause", row.id, session)
-        found += [(pause, "plain"), (ActOnChild("stop", row.id, session), "danger")]
+    active_rows = (row for row, _ in rows if row.id in active)
+    for row in sorted(active_rows, key=lambda row: rank(row, active))[:MOST]:
+        activity = active[row.id]
+        if not activity.queued:
+            pause = ActOnChild("resume" if activity.paused else "pause", row.id, session)
+            found.append((pause, "plain"))
+        found.append((ActOnChild("stop", row.id, session), "danger"))
     return found
 
 

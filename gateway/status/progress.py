@@ -21,8 +21,10 @@ AFTER = 10.0
 EVERY = 2.0
 """Seconds: until the message appears, and between its edits. Platforms throttle edits."""
 
-Describe = Callable[[], Awaitable[str]]
-"""What is going on, in Markdown; "" for nothing worth telling."""
+Describe = Callable[[bool], Awaitable[str]]
+"""What is going on and what has ended, in Markdown; where the body is over, only that. "" for
+nothing worth telling."""
+OVER = "✔ Done; /agents shows what was delegated."
 
 
 @contextlib.asynccontextmanager
@@ -56,14 +58,15 @@ class _Message:
             edit = Edit(where, self.id, body, fleeting=True)
             await self.notices.send(where.platform, edit)
 
-    async def close(self) -> None:
+    async def close(self, describe: Describe) -> None:
         """The last edit: nothing runs any more. Shielded, because the turn is over by now."""
         if self.id is None:
             return
-        where = self.conversation
-        text = "✔ Done; /agents shows what was delegated."
-        edit = Edit(where, self.id, self.composer.last_body(where.address, text))
-        with contextlib.suppress(AdapterError):
+        where, text = self.conversation, OVER
+        with contextlib.suppress(AdapterError, StoreError):
+            if ended := await asyncio.shield(describe(True)):
+                text = f"{OVER}\n\n{ended}"
+            edit = Edit(where, self.id, self.composer.last_body(where.address, text))
             await asyncio.shield(self.notices.send(where.platform, edit))
 
 
@@ -73,7 +76,7 @@ async def _show(message: _Message, describe: Describe) -> None:
     try:
         while True:
             pause = EVERY
-            text = await describe()
+            text = await describe(False)
             if text and text != shown:
                 try:
                     await message.put(text)
@@ -84,4 +87,4 @@ async def _show(message: _Message, describe: Describe) -> None:
     except (AdapterError, StoreError) as error:
         log.debug("no progress in %s: %s", message.conversation.address, error)
     finally:
-        await message.close()
+        await message.close(describe)

@@ -60,6 +60,14 @@ class LeaveRequest(Message):
     """The command that moves."""
     answer: str
     items: tuple[Annotated[MenuItem, BeforeValidator(_item)], ...]
+    shows: int | None = None
+    """The entry that the answer shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkRequest(Message):
+    source: int
+    """The session that was forked."""
 
 
 def request(kind: type[M], message: Message, **asked: Any) -> Json:

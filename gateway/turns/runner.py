@@ -87,7 +87,7 @@ class TurnRunner:
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                async with self.signs.during(session, turn.address):
+                async with self.signs.during(session, turn.address, turn.rows[0].time):
                     await self._work(turn)
         finally:
             del self.running[session]

@@ -4,21 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
+from agent.delegation.settlement import FINAL
 from agent.delegation.supervision import Activity
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
-from gateway.outbound.buttons import MenuItem
-from storage.records.buttons import RunCommand
 from storage.records.delegations import Delegation
-from storage.records.entries import Entry, Kind, Usage
+from storage.records.entries import Json, Usage
 from storage.store import Transaction
 
 NOTHING_DELEGATED = "No delegation in this conversation yet."
-TURN_LIMIT = 600
-"""Characters of one thing said in a transcript."""
-PROGRESS_LINES = 10
-PAGE = 1_800
-"""Characters of a transcript in one message, about."""
+PROGRESS_LINES = 5
+"""Of children that run, and of those that have ended."""
 PANEL_LIMIT = 1_500
 """Characters. Discord takes 2,000 a message, and counts some as two."""
 
@@ -28,11 +24,15 @@ MARKS = {
     "paused": "⏸",
     "waiting": "⏸",
     "completed": "✅",
+    "partial": "◐",
     "failed": "❌",
     "interrupted": "⏹",
     "timeout": "⌛",
     "rejected": "🚫",
 }
+JUDGED = {"PASS": "✅", "FAIL": "❌"}
+"""What a judge found of what was completed; it could not tell, else."""
+NOT_TOLD = "⚠️"
 
 
 Family = Sequence[tuple[Delegation, int]]
@@ -61,11 +61,11 @@ def agents_text(rows: Family, active: Mapping[int, Activity], now: float) -> str
 
 
 def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
-    """The same within one message of any platform: those that run first of all, then the newest.
-    How many are left out is said."""
+    """The same within one message of any platform: those that run first of all, then those that
+    wait for a place, then the newest. How many are left out is said."""
     blocks = _blocks(rows, active, now)
     room, kept = PANEL_LIMIT, set[int]()
-    for index in sorted(range(len(rows)), key=lambda index: rows[index][0].id not in active):
+    for index in sorted(range(len(rows)), key=lambda index: rank(rows[index][0], active)):
         room -= len(blocks[index])
         if room < 0:
             break
@@ -73,6 +73,12 @@ def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
     shown = [blocks[index] for index in sorted(kept)]
     left = len(blocks) - len(kept)
     return "\n\n".join([*shown, f"… and {left} more"] if left else shown)
+
+
+def rank(row: Delegation, active: Mapping[int, Activity]) -> int:
+    """0 for one that runs, then what waits for a place, then the rest."""
+    activity = active.get(row.id)
+    return 2 if activity is None else int(activity.queued)
 
 
 def _blocks(rows: Family, active: Mapping[int, Activity], now: float) -> list[str]:
@@ -103,7 +109,7 @@ def _sum(branch: Sequence[Delegation], active: Mapping[int, Activity]) -> str:
 def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -> str:
     state = _state(row, activity)
     facts = [
-        state,
+        *_outcome(row, state),
         row.tier,
         escape(row.model),
         f"{row.usage.input + row.usage.output:,} tokens",
@@ -114,85 +120,79 @@ def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -
     if files := _files(row, activity):
         facts.append(f"files: {escape(bounded(', '.join(files), 120))}")
     facts.append(f"{age(now - row.created)} ago")
-    mark = "└ " * min(depth, 4) + MARKS.get(state, "·")
+    mark = "└ " * min(depth, 4) + _mark(row, state)
     return f"{mark} #{row.id} {escape(bounded(row.goal, 80))}\n" + " · ".join(facts)
 
 
 def _state(row: Delegation, activity: Activity | None) -> str:
     if row.state != "running":
         return row.state
-    if activity is None:
+    if activity is None or activity.queued:
         return "queued"  # until another of the same agent ends
     return "paused" if activity.paused else "running"
 
 
+def _mark(row: Delegation, state: str) -> str:
+    found = _verdict(row)
+    if state != "completed" or not found:
+        return MARKS.get(state, "·")
+    return JUDGED.get(found, NOT_TOLD)
+
+
+def _outcome(row: Delegation, state: str) -> list[str]:
+    """How it stands, what a judge found, how often a worker was sent back."""
+    found, sent_back = _verdict(row), _result(row).get("sent_back", 0)
+    facts = ["ended" if (state, found) == ("completed", "FAIL") else state]
+    if found:
+        facts.append(f"judge: {escape(found)}")
+    if sent_back:
+        facts.append("sent back once" if sent_back == 1 else f"sent back {sent_back} times")
+    return facts
+
+
+def _verdict(row: Delegation) -> str:
+    """PASS, FAIL or INCONCLUSIVE; "" where no judge looked."""
+    verdict = _result(row).get("verdict")
+    return str(verdict["verdict"]) if verdict else ""
+
+
+def _result(row: Delegation) -> Json:
+    result: Json = json.loads(row.result) if row.result else {}
+    return result
+
+
 def progress_text(rows: Sequence[Delegation], active: Mapping[int, Activity], now: float) -> str:
-    """A line for each of the first children that run; "" where none does."""
-    running = [(row, active[row.id]) for row in rows if row.id in active]
-    lines = [
+    """A line for each of the newest that have ended, then for the first children that run; "" where
+    there is none."""
+    ended = [_ended(row) for row in rows if row.state in FINAL]
+    running = [
         f"⏳ #{row.id} {escape(bounded(row.goal, 60))} · {row.tier} · "
-        f"{escape(activity.tool or 'starting')} · {age(now - row.created)}"
-        for row, activity in running[:PROGRESS_LINES]
+        f"{_doing(active[row.id])} · {age(now - row.created)}"
+        for row in sorted(rows, key=lambda row: rank(row, active))
+        if row.id in active and row.state not in FINAL
     ]
-    left = len(running) - len(lines)
+    lines = [*ended[-PROGRESS_LINES:], *running[:PROGRESS_LINES]]
+    left = len(ended) + len(running) - len(lines)
     return "\n".join([*lines, f"… and {left} more"] if left else lines)
 
 
+def _doing(activity: Activity) -> str:
+    return "queued" if activity.queued else escape(activity.tool or "starting")
+
+
+def _ended(row: Delegation) -> str:
+    """A task that has ended, on one line: its result and what it cost."""
+    line = f"{_mark(row, row.state)} #{row.id} {escape(bounded(row.goal, 60))}"
+    if summary := bounded(str(_result(row).get("summary") or ""), 100):
+        line += f" — {escape(summary)}"
+    found = [] if row.state == "completed" else [row.state]
+    if (verdict := _verdict(row)) not in ("", "PASS"):
+        found.append(f"judge: {escape(verdict)}")
+    return " · ".join([line, *found, money(row.usage)])
+
+
 def _files(row: Delegation, activity: Activity | None) -> list[str]:
-    if activity is not None:
-        return sorted(activity.files)
-    return sorted(json.loads(row.result).get("files", {})) if row.result else []
-
-
-def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[MenuItem]]:
-    """What the children of one delegation said, turn by turn; with a second number, from that page
-    on. With the ways to the pages beside it."""
-    number, _, asked = argument.partition(" ")
-    rows = {row.id: row for row, _ in family(tx, session)}
-    digits = number.removeprefix("#")
-    row = rows.get(int(digits)) if digits.isdecimal() else None
-    if row is None:
-        return f"There is no delegation {escape(bounded(number, 40))} in this conversation.", []
-    pages = _pages(_said(tx, row))
-    page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
-    text = pages[page - 1]
-    if len(pages) > 1:
-        text += f"\n\n_Page {page} of {len(pages)}_"
-    items = []
-    if page > 1:
-        items.append(MenuItem("◀ Back", RunCommand(f"agents {row.id} {page - 1}")))
-    if page < len(pages):
-        items.append(MenuItem("Next ▶", RunCommand(f"agents {row.id} {page + 1}"), beside=True))
-    return text, items
-
-
-def _said(tx: Transaction, row: Delegation) -> list[str]:
-    parts = [f"**#{row.id}** {escape(bounded(row.goal, 200))}"]
-    for run in tx.tree.children(row.journal):
-        parts.append(f"**{escape(run.title)}**")
-        parts += [_turn(entry) for entry in tx.tree.path(run.leaf) if entry.kind is Kind.MESSAGE]
-    return parts
-
-
-def _pages(parts: Sequence[str]) -> list[str]:
-    pages: list[str] = []
-    for part in parts:
-        if pages and len(pages[-1]) + len(part) < PAGE:
-            pages[-1] += f"\n\n{part}"
-        else:
-            pages.append(part)
-    return pages
-
-
-def _turn(entry: Entry) -> str:
-    body = entry.body
-    said = [escape(bounded(str(body["content"]), TURN_LIMIT))] if body["content"] else []
-    for call in body.get("tool_calls") or ():
-        function = call["function"]
-        arguments = escape(bounded(function["arguments"], TURN_LIMIT))
-        said.append(f"→ {escape(function['name'])} {arguments}")
-    who = f"{body['role']} {body['name']}" if body["role"] == "tool" else body["role"]
-    return f"_{escape(who)}_: " + "\n".join(said)
+    return sorted(activity.files if activity is not None else _result(row).get("files") or ())
 
 
 def money(usage: Usage) -> str:

@@ -16,6 +16,22 @@ class Decide:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerInWords:
+    """Decide a question by the words that the press brings; without any, ask for them."""
+
+    question: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowChoices:
+    """Show other choices of a question, in the place of those that a copy shows."""
+
+    question: int
+    page: int
+    """0: those that are shown at first."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunCommand:
     """Run a command as if the presser had typed it."""
 
@@ -47,8 +63,9 @@ class ActOnChild:
     """Whose delegations the message shows."""
 
 
+OnQuestion: TypeAlias = Decide | AnswerInWords | ShowChoices
 OnMenu: TypeAlias = RunCommand | RunAction
-Action: TypeAlias = Decide | OnMenu | ActOnChild
+Action: TypeAlias = OnQuestion | OnMenu | ActOnChild
 
 
 def from_subject(command: str, subject: Json) -> RunAction:
@@ -75,4 +92,4 @@ class ButtonRow:
     """Unix seconds; None: never."""
     used: str = ""
     """Why it does nothing any more: who pressed a button of its message, and what. "" while it is
-    valid; a decision's button is valid as long as its question is open."""
+    valid; a question's button is valid as long as its question is open."""

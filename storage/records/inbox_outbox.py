@@ -13,7 +13,7 @@ from storage.records.entries import Json
 
 class InboxKind(StrEnum):
     """What an inbox row is, and with it the class of its payload: of the first four the adapters'
-    update, of the next three Resume or DelegationRow, of the last five what a command leaves to be
+    update, of the next three Resume or DelegationRow, of the last six what a command leaves to be
     done (gateway.turns.requests)."""
 
     MESSAGE = "message"
@@ -30,6 +30,7 @@ class InboxKind(StrEnum):
     COMPACT = "compact"
     SUMMARY = "summary"
     LEAVE = "leave"
+    FORK = "fork"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,10 @@ class QuestionState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+WORDS = "words"
+"""The key of the choice to answer in words: a question that has it takes them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     key: str
@@ -20,6 +24,10 @@ class Choice:
     label: str
     style: str = "plain"
     """"plain", "primary" or "danger"."""
+    effect: str = ""
+    """What comes of it, in full and in plain words; "" where the label says it."""
+    other: bool = False
+    """Shown only to who asks for the other choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class QuestionDraft:
     else the call that asked, as "call_entry" and "call_id", and for whom, as "person"."""
     expires: float | None = None
     """Unix seconds; None: never."""
+    details: str = ""
+    """Markdown: what explains the question. It stands below the choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,13 @@ class Question:
     """Identity of who decided ("telegram:1001"), or "" when nobody did."""
     decided_name: str
     decided_at: float | None
+    details: str = ""
+    words: str = ""
+    """What was answered, where the choice is WORDS."""
+
+    @property
+    def takes_words(self) -> bool:
+        return any(choice.key == WORDS for choice in self.choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +88,5 @@ class QuestionPost:
     address: str
     outbox: int
     """The outbox row that carries it."""
+    prompt: bool = False
+    """It only asks for an answer in words, as a reply to it; the question stands elsewhere."""

@@ -213,6 +213,8 @@ questions = Table(
     Column("decided_by", Words, nullable=False),
     Column("decided_name", Words, nullable=False),
     Column("decided_at", Double),
+    Column("details", Words, nullable=False),
+    Column("words", Words, nullable=False),
     Index(None, "state", "session"),
 )
 
@@ -221,8 +223,9 @@ question_posts = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("question", ID, ForeignKey("questions.id"), nullable=False, index=True),
-    Column("address", Words, nullable=False),
+    Column("address", Words, nullable=False, index=True),
     Column("outbox", ID, ForeignKey("outbox.id"), nullable=False),
+    Column("prompt", Boolean, nullable=False),
 )
 
 buttons = Table(

@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from storage.errors import NotFound
 from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunAction
 from storage.records.entries import Run, RunRole
+from storage.records.questions import QuestionState
 from storage.sql.dialect import database_of
 from storage.sql.schema import HEAD
 from storage.sql.store import SqlStore
@@ -220,4 +221,21 @@ async def test_a_process_killed_in_a_migration_leaves_the_database_as_it_was(old
         assert content() == before
     store = await SqlStore.open(old)
     assert len(await store.read(lambda tx: tx.tree.strands(1))) == 2
+    await store.close()
+
+
+async def test_a_question_of_before_has_no_words_and_is_still_decided(old: str) -> None:
+    migrate(old, "0011_runs")
+    names = "id, kind, text, choices, session, address, subject, created, state, level"
+    values = "9, 'escalation', 'Go?', :choices, 1, 'telegram:1', '{}', 0.0, 'open', 0"
+    insert = f"INSERT INTO questions ({names}, decided_by, decided_name) VALUES ({values}, '', '')"
+    choices = json.dumps([{"key": "report:1:go", "label": "go: It is", "style": "primary"}])
+    with database_of(old).migrating() as connection:
+        connection.execute(text(insert), {"choices": choices})
+    store = await SqlStore.open(old)
+    question = await store.read(lambda tx: tx.questions.get(9))
+    assert (question.details, question.words, question.takes_words) == ("", "", False)
+    assert [(c.key, c.effect, c.other) for c in question.choices] == [("report:1:go", "", False)]
+    decided = QuestionState.DECIDED
+    assert await store.run(lambda tx: tx.questions.close(9, decided, choice="report:1:go", by="x"))
     await store.close()

@@ -7,6 +7,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import (
+    WORDS,
     Choice,
     Question,
     QuestionDraft,
@@ -167,3 +168,30 @@ async def test_questions_refer_only_to_what_is_there(store: Store) -> None:
         with pytest.raises(NotFound):
             await store.run(work)
     assert await store.read(lambda t: t.questions.open()) == [question]
+
+
+async def test_an_answer_in_words_keeps_them(store: Store) -> None:
+    question = await ask(store)
+    words, decided = "Look in the attic 🌳", QuestionState.DECIDED
+    close = {"choice": WORDS, "by": "telegram:1", "name": "Ann", "words": words}
+    assert await store.run(lambda t: t.questions.close(question.id, decided, **close))
+    again = {**close, "words": "or not"}
+    assert not await store.run(lambda t: t.questions.close(question.id, decided, **again))
+    assert (await store.read(lambda t: t.questions.get(question.id))).words == words
+
+
+async def test_a_question_is_found_by_the_message_of_a_copy_or_a_prompt(store: Store) -> None:
+    question, other = await ask(store), await ask(store)
+    copy = await post(store, question, "telegram:1")
+    row = await store.run(lambda t: t.outbox.enqueue(OutboxDraft("telegram:1", "post", {})))
+    prompt = await store.run(
+        lambda t: t.questions.add_post(other.id, "telegram:1", row.id, prompt=True)
+    )
+    assert [p.prompt for p in await store.read(lambda t: t.questions.posts(other.id))] == [True]
+    assert await store.read(lambda t: t.questions.posted(["telegram:1"], "m1")) is None
+    await store.run(lambda t: t.outbox.sent(copy.outbox, "m1"))
+    await store.run(lambda t: t.outbox.sent(prompt.outbox, "m2"))
+    places = ["telegram:user:1", "telegram:1"]
+    assert await store.read(lambda t: t.questions.posted(places, "m1")) == question.id
+    assert await store.read(lambda t: t.questions.posted(places, "m2")) == other.id
+    assert await store.read(lambda t: t.questions.posted(["telegram:2"], "m1")) is None

@@ -20,13 +20,16 @@ PEOPLE_ONLY = {"action": "escalate", "tier": "human", "prompt": "Nobody but you 
 TABLE = {
     "conditions": [
         {"description": "It is there", "branch": {"action": "report"}},
-        {"description": "It is gone", "branch": PEOPLE_ONLY},
+        {
+            "description": "It is gone",
+            "branches": {"match": PEOPLE_ONLY, "moved": {"action": "report"}},
+        },
     ],
     "default": {"action": "escalate", "tier": "overseer"},
 }
 ONE_STEP = {"max_iterations": 1}
 NEW = [{"description": "It is new", "branch": {"action": "report"}}]
-BUTTONS = ["It is there", "Try again", "Stop"]
+BUTTONS = ["Moved", "Answer in words", "Try again", "Stop", "Other outcomes…"]
 SUMMARY = "what there was to say of it"
 
 
@@ -57,6 +60,7 @@ def rules(delay: float = 0.0) -> list[Written]:
         {"when": {"tier": "parent"}, "reply": {"text": "answer to {last}"}},
     ]
     others = [
+        _report("words", 1, last="in the attic"),
         _report("fine", 1),
         _report("gone", 2),
         _report("odd", "default"),

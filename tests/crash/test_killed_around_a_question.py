@@ -23,7 +23,7 @@ async def decided(running: Scene, label: str, by: str, *, copies: int = 2) -> No
     await running.database.settled()
     assert len(running.database.decisions()) == 1
     texts = running.telegram.texts(ANN) + running.telegram.texts(BEN)
-    assert sum(f"{by} decided: {label}" in text for text in texts) == copies
+    assert sum(f"{by}: {label}" in text for text in texts) == copies
     assert sum("gone is " in text for text in texts) == 1
     assert len(texts) == copies + 1
     assert running.telegram.buttons_left() == []
@@ -34,8 +34,8 @@ async def test_a_question_is_decided_after_a_restart(running: Scene) -> None:
     await asked(running)
     await running.gateway.kill()
     await running.gateway.start()
-    running.telegram.press(await running.telegram.question(ANN), "It is there", ANN)
-    await decided(running, "It is there", "Ann")
+    running.telegram.press(await running.telegram.question(ANN), "Moved", ANN)
+    await decided(running, "Moved", "Ann")
 
 
 async def test_a_press_while_the_bot_is_down_is_applied_at_the_start(running: Scene) -> None:
@@ -54,8 +54,8 @@ async def test_after_a_long_outage_there_are_fresh_buttons(running: Scene) -> No
     running.time_passes(200)
     await running.gateway.start()
     await running.telegram.has(2, BEN)
-    running.telegram.press(await running.telegram.question(BEN), "It is there", BEN)
-    await decided(running, "It is there", "Ben", copies=4)
+    running.telegram.press(await running.telegram.question(BEN), "Moved", BEN)
+    await decided(running, "Moved", "Ben", copies=4)
 
 
 async def test_a_clock_that_was_set_back_meanwhile_makes_the_buttons_fresh(
@@ -66,8 +66,8 @@ async def test_a_clock_that_was_set_back_meanwhile_makes_the_buttons_fresh(
     running.database.age(-86_400)
     await running.gateway.start()
     await running.telegram.has(2, BEN)
-    running.telegram.press(await running.telegram.question(BEN), "It is there", BEN)
-    await decided(running, "It is there", "Ben", copies=4)
+    running.telegram.press(await running.telegram.question(BEN), "Moved", BEN)
+    await decided(running, "Moved", "Ben", copies=4)
 
 
 async def test_a_question_that_expired_while_the_bot_was_down_is_closed_at_the_start(
@@ -75,7 +75,7 @@ async def test_a_question_that_expired_while_the_bot_was_down_is_closed_at_the_s
 ) -> None:
     await asked(running)
     await running.gateway.kill()
-    running.telegram.press(await running.telegram.question(ANN), "It is there", ANN)
+    running.telegram.press(await running.telegram.question(ANN), "Moved", ANN)
     running.time_passes(8 * 86400)
     await running.gateway.start()
     await running.telegram.hears("gone is rejected")
@@ -142,11 +142,11 @@ async def test_two_presses_while_the_bot_is_down_are_one_decision(running: Scene
     await asked(running)
     await running.gateway.kill()
     running.telegram.press(await running.telegram.question(BEN), "Stop", BEN)
-    running.telegram.press(await running.telegram.question(ANN), "It is there", ANN)
+    running.telegram.press(await running.telegram.question(ANN), "Moved", ANN)
     await running.gateway.start()
     await decided(running, "Stop", "Ben")
     await until(lambda: len(running.telegram.whispers()) == 2)
-    assert sum("Ben decided: Stop" in told for told in running.telegram.whispers()) == 1
+    assert sum("Ben: Stop" in told for told in running.telegram.whispers()) == 1
 
 
 async def test_a_question_whose_turn_was_not_put_to_sleep_is_decided(running: Scene) -> None:
@@ -158,8 +158,67 @@ async def test_a_question_whose_turn_was_not_put_to_sleep_is_decided(running: Sc
     running.telegram.recover()
     await running.gateway.start()
     await running.telegram.question(ANN)
-    running.telegram.press(await running.telegram.question(BEN), "It is there", BEN)
-    await decided(running, "It is there", "Ben")
+    running.telegram.press(await running.telegram.question(BEN), "Moved", BEN)
+    await decided(running, "Moved", "Ben")
+
+
+WORDS = "Look in the attic"
+
+
+async def answered(running: Scene, *, copies: int = 2) -> None:
+    """The words decided once, and the same worker went on with them once."""
+    await running.telegram.hears("is completed by worker")
+    await running.database.settled()
+    assert len(running.database.decisions()) == 1
+    texts = running.telegram.texts(ANN) + running.telegram.texts(BEN)
+    assert sum(f"Ben answered: {WORDS}" in text for text in texts) == copies
+    assert running.telegram.buttons_left() == []
+    assert running.database.replies("worker") == 2
+    assert running.database.replies("parent") == 2
+
+
+async def test_words_that_are_said_while_the_bot_is_down_are_the_answer(running: Scene) -> None:
+    await asked(running)
+    await running.gateway.kill()
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.gateway.start()
+    await answered(running)
+
+
+async def test_between_the_words_and_the_worker_they_stand(running: Scene) -> None:
+    await asked(running)
+    running.database.stall("UPDATE OF epoch ON sessions")
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.killed_once(lambda: running.database.questions() == ["decided"])
+    await running.gateway.start()
+    await answered(running)
+
+
+@pytest.mark.parametrize("role", ["tool", "user"])
+async def test_before_the_worker_hears_the_words_they_stand(running: Scene, role: str) -> None:
+    """Killed before the result of its report, and between that and the words."""
+    await asked(running)
+    told = "A person %"
+    running.database.stall(
+        "INSERT ON entries",
+        f"json_extract(NEW.body, '$.role') = '{role}'"
+        f" AND json_extract(NEW.body, '$.content') LIKE '{told}'",
+    )
+    running.telegram.say(BEN, BEN, WORDS, reply_to=await running.telegram.question(BEN))
+    await running.killed_once(lambda: running.database.events()[-1] == "answered")
+    await running.gateway.start()
+    await answered(running)
+
+
+async def test_a_prompt_outlives_a_kill_and_its_reply_is_the_answer(running: Scene) -> None:
+    await asked(running)
+    running.telegram.press(await running.telegram.question(BEN), "Answer in words", BEN)
+    prompt = await running.telegram.hears("Write your answer as a reply", BEN)
+    await running.database.settled()
+    await running.gateway.kill()
+    await running.gateway.start()
+    running.telegram.say(BEN, BEN, WORDS, reply_to=prompt)
+    await answered(running)
 
 
 async def asked_twice(running: Scene) -> None:
@@ -187,7 +246,7 @@ async def test_a_copy_that_nobody_knows_of_is_closed_by_a_late_press(running: Sc
     first, second = running.telegram.messages(ANN)
     running.telegram.press(second, "Stop", ANN)
     await running.telegram.hears("gone is rejected by human")
-    running.telegram.press(first, "It is there", ANN)
+    running.telegram.press(first, "Moved", ANN)
     await running.telegram.wait_for(lambda: not running.telegram.labels(first), SECONDS)
-    await until(lambda: "Ann decided: Stop" in running.telegram.whispers())
+    await until(lambda: "Ann: Stop" in running.telegram.whispers())
     assert running.database.decisions() == [f"telegram:{ANN}"]

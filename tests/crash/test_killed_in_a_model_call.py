@@ -138,7 +138,7 @@ def test_the_answer_arrives_once(aftermath: Aftermath, during: str) -> None:
 def test_the_decision_is_applied_once_and_shown(aftermath: Aftermath) -> None:
     decided = CUTS["call after a decision"].chat
     assert aftermath.decisions == [f"telegram:{decided}"]
-    assert f"User {decided} decided: Stop" in aftermath.texts[decided][0]
+    assert f"User {decided}: Stop" in aftermath.texts[decided][0]
     assert aftermath.buttons_left == []
 
 

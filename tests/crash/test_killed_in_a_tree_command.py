@@ -115,7 +115,7 @@ class Outcome:
 
 
 COMMANDS = {
-    "/undo": Outcome(("You are after #2",), TALK[:2], moved="undo"),
+    "/undo": Outcome(("Summarising", "You are after #2"), [*TALK[:2], SUMMARY], 5, moved="undo"),
     "/branch #2": Outcome(
         ("Summarising", "You are after #2"), [*TALK[:2], SUMMARY], 5, moved="branch"
     ),
@@ -133,6 +133,7 @@ POINTS = {
     ("/retry", "taken in"): ("INSERT ON leaf_moves", "1"),
     ("/retry", "answered"): ANSWER,
     ("/branch #2", "summarised"): ("INSERT ON leaf_moves", "1"),
+    ("/undo", "summarised"): ("INSERT ON leaf_moves", "1"),
     ("/compact", "summarised"): ("INSERT ON entries", "NEW.kind = 'compaction'"),
     ("/fan 2", "answered"): ANSWER,
     ("/fan 2", "all answered"): ("INSERT ON leaf_moves", "1"),

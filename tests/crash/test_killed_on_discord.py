@@ -113,7 +113,7 @@ async def test_a_button_works_after_a_restart(running: Scene) -> None:
     await running.gateway.start()
     running.discord.press(question, "Stop", "ann")
     await running.said("**Decision needed**", "gone is rejected by human")
-    assert "ann decided: Stop" in question["content"]
+    assert "ann: Stop" in question["content"]
     assert running.discord.buttons(question) == {}
     assert len(running.database.decisions()) == 1
 

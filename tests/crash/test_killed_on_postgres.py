@@ -104,11 +104,11 @@ async def test_a_question_is_decided_after_gateway_and_server_were_stopped(
     database.server.stop()
     database.server.start()
     await running.gateway.start()
-    running.telegram.press(await running.telegram.question(ANN), "It is there", ANN)
+    running.telegram.press(await running.telegram.question(ANN), "Moved", ANN)
     await running.telegram.hears("gone is ")
     await until(database.settled)
     assert len(database.rows("SELECT 1 FROM audit WHERE what = 'decision'")) == 1
     texts = running.telegram.texts(ANN) + running.telegram.texts(BEN)
-    assert sum("Ann decided: It is there" in text for text in texts) == 2
+    assert sum("Ann: Moved" in text for text in texts) == 2
     assert sum("gone is " in text for text in texts) == 1
     assert running.telegram.buttons_left() == []

@@ -13,7 +13,13 @@ from tests.flow.conftest import PATIENCE, Gateway, SpyModel
 Rule = dict[str, Any]
 
 ASKING = [
-    {"condition": "Gone", "branch": {"action": "escalate", "tier": "human", "prompt": "Lost?"}},
+    {
+        "condition": "Gone",
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "Lost?"},
+            "found": {"action": "report", "label": "It is there"},
+        },
+    },
     {"condition": "There", "branches": {"seen": {"action": "report"}}},
     {"default": {"action": "escalate", "tier": "human", "prompt": "{observed_state}"}},
 ]

@@ -40,10 +40,14 @@ def delegates(table: Any) -> Json:
 
 
 TABLE = [
-    {"condition": "It is fine", "branches": {"ok": "report", "odd": "report"}},
+    {"condition": "It is fine", "branches": {"fine": "report"}},
     {
         "condition": "It is gone",
-        "branch": {"action": "escalate", "tier": "human", "prompt": "May it be dead?"},
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "May it be dead?"},
+            "ok": "report",
+            "odd": "report",
+        },
     },
     {"default": "escalate"},
 ]

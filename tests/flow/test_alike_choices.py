@@ -33,15 +33,11 @@ LONG = "Transfer the whole amount of the invoice to the account of the supplier 
 BERN, MINSK = f"{LONG} Bern, known since 2011", f"{LONG} Minsk, first seen today"
 
 
-def paying(*conditions: str, prompt: str = "Where to?") -> list[Json]:
-    return [
-        *({"condition": one, "branches": {"go": "report"}} for one in conditions),
-        {
-            "condition": "Unclear",
-            "branch": {"action": "escalate", "tier": "human", "prompt": prompt},
-        },
-        {"default": "escalate"},
-    ]
+def paying(*labels: str, prompt: str = "Where to?") -> list[Json]:
+    """A table that asks a person, and where they may choose one of these."""
+    reports = {f"way {n}": {"action": "report", "label": one} for n, one in enumerate(labels)}
+    asking = {"match": {"action": "escalate", "tier": "human", "prompt": prompt}}
+    return [{"condition": "Unclear", "branches": asking | reports}, {"default": "escalate"}]
 
 
 def unclear(evidence: str = "two accounts") -> Json:
@@ -57,17 +53,19 @@ async def test_in_telegram_two_long_choices_are_numbered_and_stand_in_full(tmp_p
     async with telegram_gateway(tmp_path, [delegate(paying(BERN, MINSK)), unclear(), ANSWER]) as g:
         question = await asks(g)
         labels = g.telegram.labels(question)
-        assert [label[:19] for label in labels] == [
-            "1. go: Transfer the",
-            "2. go: Transfer the",
-            "3. Try again",
-            "4. Stop",
+        assert [label[:15] for label in labels] == [
+            "1. Transfer the",
+            "2. Transfer the",
+            "3. Answer in wo",
+            "4. Try again",
+            "5. Stop",
         ]
-        assert f"1. go: {BERN}\n2. go: {MINSK}\n3. Try again\n4. Stop" in question["text"]
+        so = "ends the task as “Unclear”"
+        assert f"1. {BERN}: {so}, way 0\n2. {MINSK}: {so}, way 1\n3. Answer" in question["text"]
         g.press(question, labels[1])
-        assert (await result_of(g))["condition"] == MINSK
+        assert (await result_of(g))["branch"] == "way 1"
         await g.settled()
-        assert question["text"].endswith(f"✅ Olga decided: go: {MINSK}")
+        assert question["text"].endswith(f"✅ Olga: {MINSK}")
         assert BERN in question["text"]
         assert g.telegram.labels(question) == []
 
@@ -77,12 +75,13 @@ async def test_on_discord_too(tmp_path: Path) -> None:
         g.tells("go")
         question = await g.reads("Where to?")
         labels = list(g.discord.buttons(question))
-        assert [label[:5] for label in labels] == ["1. go", "2. go", "3. Tr", "4. St"]
-        assert f"**1.** `go: {BERN}`\n**2.** `go: {MINSK}`" in question["content"]
+        assert [label[:5] for label in labels] == ["1. Tr", "2. Tr", "3. An", "4. Tr", "5. St"]
+        assert f"**1.** `{BERN}: ends" in question["content"]
+        assert f"**2.** `{MINSK}: ends" in question["content"]
         g.discord.press(question, labels[1], OLGA)
         await g.reads("result: ")
         await g.settled()
-        assert question["content"].endswith(f"✅ olga decided: go: {MINSK}")
+        assert question["content"].endswith(f"✅ olga: {MINSK}")
 
 
 @pytest.mark.parametrize("other", ["Рау Асme", "pay ACME", "Pay\u200b  Acme\u202e", "Pay Acme."])
@@ -98,14 +97,21 @@ async def test_choices_that_look_the_same_are_told_apart(tmp_path: Path, other: 
         question = await asks(g, "Which?")
         labels = g.telegram.labels(question)
         if other == "pay ACME":  # the same to the overseer's tool, which drops repetitions
-            assert labels == ["go: Paid", "Pay Acme", "Proposal: Stop", "Try again", "Stop"]
+            assert labels == [
+                "Pay Acme",
+                "Proposal: Stop",
+                "Answer in words",
+                "Try again",
+                "Stop",
+                "Other outcomes…",
+            ]
             return
-        assert [label[:2] for label in labels] == ["1.", "2.", "3.", "4.", "5.", "6."]
+        assert [label[:2] for label in labels] == ["1.", "2.", "3.", "4.", "5.", "6.", "7."]
         assert "easily taken for each other" in question["text"]
-        g.press(question, labels[2])
+        g.press(question, labels[1])
         await result_of(g)
         await g.settled()
-        assert "✅ Olga decided: 3. Pa" in question["text"].replace("Ра", "Pa")
+        assert "✅ Olga: 2. Pa" in question["text"].replace("Ра", "Pa")
 
 
 async def test_choices_that_differ_only_in_their_middle_stand_in_full(tmp_path: Path) -> None:
@@ -114,12 +120,12 @@ async def test_choices_that_differ_only_in_their_middle_stand_in_full(tmp_path: 
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g)
         shown = "".join(g.texts())
-        assert shown.index("1. go: ") < shown.index("Bern") < shown.index("2. go: ")
-        assert shown.index("2. go: ") < shown.index("Minsk") < shown.index("3. Try again")
+        assert shown.index("1. yyy") < shown.index("Bern") < shown.index("2. yyy")
+        assert shown.index("2. yyy") < shown.index("Minsk") < shown.index("3. Answer")
         g.press(question, g.telegram.labels(question)[1])
-        assert (await result_of(g))["condition"] == conditions[1]
+        assert (await result_of(g))["branch"] == "way 1"
         await g.settled()
-        decided = "".join(g.texts()).partition("Olga decided: ")[2]
+        decided = "".join(g.texts()).partition("Olga: ")[2]
         assert "Minsk" in decided and "Bern" not in decided
 
 
@@ -131,16 +137,16 @@ async def test_a_list_that_no_message_holds_comes_before_the_question_whole(
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g)
         labels = g.telegram.labels(question)
-        assert len(labels) == 14
+        assert len(labels) == 15
         assert g.telegram.messages(OWNER)[-1] is question
         shown = "".join(g.texts()).replace("\n", "")
         for place, _ in enumerate(conditions, 1):
-            assert f"{place}. go: {place - 1} yyy" in shown
+            assert f"{place}. {place - 1} yyy" in shown
         assert shown.count("characters left out") == 12
-        g.press(question, labels[-1])
+        g.press(question, "15. Stop")
         await result_of(g)
         await g.settled()
-        assert "✅ Olga decided: Stop" in question["text"]
+        assert "✅ Olga: Stop" in question["text"]
         assert g.telegram.labels(question) == []
 
 
@@ -188,7 +194,7 @@ async def test_a_name_that_turns_text_around_does_not_turn_the_decision(tmp_path
         await result_of(g)
         await g.settled()
         last = question["text"].splitlines()[-1]
-        assert last == "✅ evil @bob https://evil.example decided: Stop"
+        assert last == "✅ evil @bob https://evil.example: Stop"
         entities = [e for e in question["entities"] if e["type"] == "code"]
         assert len(entities) >= 2
 
@@ -197,9 +203,9 @@ async def test_who_presses_second_is_told_in_plain_words(tmp_path: Path) -> None
     rules = [delegate(paying("Paid_in_full *now*")), unclear(), ANSWER]
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g)
-        g.press(question, "go: Paid_in_full *now*")
+        g.press(question, "Paid_in_full *now*")
         g.press(question, "Stop")
-        assert await g.told(2) == "Olga decided: go: Paid_in_full *now*"
+        assert await g.told(2) == "Olga: Paid_in_full *now*"
 
 
 async def test_two_conversations_of_one_name_are_told_apart(store: Store) -> None:
@@ -225,15 +231,15 @@ async def test_on_discord_a_list_that_no_message_holds_comes_before_the_question
     async with discord_gateway(tmp_path, rules) as g:
         g.tells("go")
         question = await g.reads("Where to?")
-        assert len(g.discord.buttons(question)) == 12
+        assert len(g.discord.buttons(question)) == 13
         before = "\n".join(g.said()[:-1])
         for place, condition in enumerate(conditions, 1):
-            assert f"**{place}.** `go: {condition[:100]}" in before
+            assert f"**{place}.** `{condition[:100]}" in before
         assert before.count("😀") == 600
-        g.discord.press(question, "12. Stop", OLGA)
+        g.discord.press(question, "13. Stop", OLGA)
         await g.reads("result: ")
         await g.settled()
-        assert question["content"].endswith("✅ olga decided: Stop")
+        assert question["content"].endswith("✅ olga: Stop")
 
 
 async def test_in_a_terminal_labels_stand_whole_under_its_own_numbers(store: Store) -> None:
@@ -241,7 +247,7 @@ async def test_in_a_terminal_labels_stand_whole_under_its_own_numbers(store: Sto
     terminal = TerminalAdapter(PlainScreen(io.StringIO("go\n"), output))
     rules = [
         delegating({"goal": "pay", "branch_table": paying(BERN, MINSK, "Pay", "Раy")}),
-        reports("Unclear", "match"),
+        reports("Unclear", "match", "two"),
     ]
     config = Config.model_validate({"access": {"owners": ["terminal:local"]}})
     app = await bootstrap(config, adapters=[terminal], store=store, model=SpyModel(rules))
@@ -254,7 +260,8 @@ async def test_in_a_terminal_labels_stand_whole_under_its_own_numbers(store: Sto
         running.cancel()
         await asyncio.wait([running])
     shown = output.getvalue()
-    assert f"[#1] go: {BERN}\n" in shown
-    assert f"[#2] go: {MINSK}\n" in shown
-    assert "[#3] go: Pay\n" in shown
-    assert "[#4] go: Раy (with CYRILLIC CAPITAL LETTER ER, CYRILLIC SMALL LETTER A)\n" in shown
+    assert f"[#1] {BERN}\n" in shown
+    assert f"[#2] {MINSK}\n" in shown
+    assert "[#3] Pay: way 2  [#4] Раy: way 3\n" in shown
+    assert f"**{BERN}**: ends the task as “Unclear”, way 0\n" in shown
+    assert "**Раy: way 3**: ends the task as “Unclear”, way 3\n" in shown

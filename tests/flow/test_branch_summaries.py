@@ -1,6 +1,7 @@
 import asyncio
 from typing import Any
 
+from adapters.recording import Shown
 from agent.models.base import ModelError, ModelErrorKind, Reply, Request
 from storage.records.entries import Entry, Kind
 from storage.store import Store, Transaction
@@ -158,3 +159,82 @@ async def test_no_more_branches_begin_at_a_place_than_allowed(store: Store) -> N
             await bot.chat.say("/branch 1")
             await bot.settled()
         await bot.hears("which is the limit")
+
+
+async def test_with_auto_undo_writes_a_summary_and_redo_goes_back(store: Store) -> None:
+    async with gateway(RULES, store=store, config=_always("auto")) as bot:
+        await _talk(bot)
+        await bot.chat.say("/undo")
+        moved = await bot.hears("What you left is kept")
+        assert "two" in moved.text
+        path = await _path(bot)
+        assert [(entry.number, entry.kind) for entry in path][2:] == [(5, Kind.BRANCH_SUMMARY)]
+        assert path[-1].body["from"] == 4
+        await bot.chat.say("/redo")
+        await bot.hears("You are after #4")
+        assert [entry.number for entry in await _path(bot)] == [1, 2, 3, 4]
+
+
+async def test_undo_offers_a_summary_and_summary_knows_what_it_left(store: Store) -> None:
+    async with gateway(RULES, store=store) as bot:
+        await _talk(bot)
+        await bot.chat.say("/undo")
+        moved = await bot.hears("What you left is kept")
+        assert OFFER in [button.label for button in moved.buttons]
+        await bot.chat.say("/summary")
+        await bot.hears("stands at #5")
+        assert (await _path(bot))[-1].body["from"] == 4
+
+
+async def _two_answers(bot: Gateway) -> Shown:
+    """#2 and #3 answer #1; the newest is shown with arrows."""
+    await bot.chat.say("one")
+    await bot.hears("answer to one")
+    await bot.chat.say("/retry")
+    answer = await bot.hears("answer to one", count=2)
+    await bot.settled()
+    assert [button.label for button in answer.buttons] == ["◀", "2/2", "▶"]
+    await bot.chat.say("two")
+    await bot.hears("answer to two")
+    return answer
+
+
+async def test_an_arrow_offers_a_summary_and_summary_knows_what_it_left(store: Store) -> None:
+    async with gateway(RULES, store=store) as bot:
+        answer = await _two_answers(bot)
+        await bot.chat.press(answer, "◀")
+        await bot.settled()
+        assert [button.label for button in answer.buttons] == ["◀", "1/2", "▶", OFFER]
+        assert [entry.number for entry in await _path(bot)] == [1, 2]
+        await bot.chat.press(answer, OFFER)
+        await bot.hears("stands at #6")
+        assert answer.text == "answer to one"
+        path = await _path(bot)
+        assert (path[-1].kind, path[-1].body["from"]) == (Kind.BRANCH_SUMMARY, 5)
+        assert "answer to two" in str(bot.model.requests[-1].messages)
+
+
+async def test_summary_after_an_arrow(store: Store) -> None:
+    async with gateway(RULES, store=store) as bot:
+        answer = await _two_answers(bot)
+        await bot.chat.press(answer, "◀")
+        await bot.settled()
+        await bot.chat.say("/summary")
+        await bot.hears("stands at #6")
+        assert (await _path(bot))[-1].body["from"] == 5
+
+
+async def test_with_auto_an_arrow_writes_a_summary_and_then_shows_what_stands_there(
+    store: Store,
+) -> None:
+    async with gateway(RULES, store=store, config=_always("auto")) as bot:
+        answer = await _two_answers(bot)
+        await bot.chat.press(answer, "◀")
+        await bot.hears("Summarising the branch you leave")
+        shown = await bot.hears("answer to one", count=3)
+        assert [entry.number for entry in await _path(bot)] == [1, 2, 6]
+        assert [button.label for button in shown.buttons] == ["◀", "1/2", "▶"]
+        assert answer.text == "answer to one"
+        read = bot.app.store.read
+        linked = await read(lambda tx: tx.outbox.linked_entry("telegram:1", shown.id))
+        assert linked == (await _path(bot))[1].id

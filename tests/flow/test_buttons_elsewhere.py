@@ -55,7 +55,7 @@ async def test_go_there_leads_nowhere_in_another_conversation(store: Store) -> N
         await g.settled()
         await command(g, "/branch 1")
         await talk(g, "something else")
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         there = await g.hears('answer to {"results"')
         await g.settled()
         await command(g, "/new")

@@ -88,7 +88,7 @@ async def test_it_may_wait_for_a_person_and_for_a_restart(database: str) -> None
         await g.settled()
     chat = RecordingAdapter(name="telegram", shown={question.id: question})
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (result,) = results_in((await g.hears("late result")).text)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")
         await g.settled()

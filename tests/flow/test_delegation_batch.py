@@ -131,7 +131,7 @@ async def test_a_batch_in_which_one_waits_returns_the_others_at_once(store: Stor
         assert (waiting["status"], done["status"]) == ("waiting", "completed")
         assert "Lost?" in waiting["question"]
         assert done["summary"] == "plain work"
-        await g.chat.press(await asked(g, "Lost?"), "seen: There")
+        await g.chat.press(await asked(g, "Lost?"), "It is there")
         later = results_in((await g.hears("late result")).text)
         assert [(r["task"], r["status"], r["resolved_by"]) for r in later] == [
             ("gone", "completed", "human")
@@ -167,7 +167,7 @@ async def test_a_batch_in_which_all_wait_ends_the_turn_until_somebody_decides(st
         left, right = await asked(g, "left is gone"), await asked(g, "right is gone")
         await g.settled()
         assert len(g.model.of("parent")) == 1
-        await g.chat.press(right, "seen: There")
+        await g.chat.press(right, "It is there")
         results = results_in((await g.hears("result: ")).text)
         assert [r["status"] for r in results] == ["waiting", "completed"]
         await g.chat.press(left, "Stop")

@@ -31,7 +31,7 @@ async def test_a_press_while_the_rest_of_the_batch_runs_is_told_once(store: Stor
     rules = [BATCH, GONE, says("plain work", last="Task: plain", delay=0.6), ANSWER]
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
-        await g.chat.press(await asked(g, "Lost?"), "seen: There")
+        await g.chat.press(await asked(g, "Lost?"), "It is there")
         await g.hears('"resolved_by": "human"')
         await g.settled()
         told = [text for text in g.chat.texts() if '"resolved_by": "human"' in text]
@@ -102,7 +102,7 @@ async def test_a_half_decided_batch_survives_a_restart(database: str) -> None:
     async with gateway(store=await SqlStore.open(database), model=model, chat=chat) as g:
         await g.chat.say("go")
         left, right = await asked(g, "left is gone"), await asked(g, "right is gone")
-        await g.chat.press(left, "seen: There")
+        await g.chat.press(left, "It is there")
         await g.hears("result: ")
         await g.settled()
     chat = RecordingAdapter(name="telegram", shown={right.id: right})
@@ -136,7 +136,7 @@ async def test_talk_leaves_a_child_whose_own_child_waits_and_it_goes_on_after_th
         await g.chat.say("hello")
         await g.hears("result: hello")
         assert await states(g, 3) == ["running", "waiting", "running"]
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (late,) = results_in((await g.hears("late result")).text)
         assert [r["status"] for r in results_in(late["summary"])] == ["completed", "completed"]
         assert await states(g, 3) == ["completed"] * 3

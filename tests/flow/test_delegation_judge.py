@@ -190,7 +190,7 @@ async def test_what_a_person_decided_is_not_judged(store: Store) -> None:
     rules = [judged_task(branch_table=ASKING), reports("Gone", "match"), verdict("FAIL"), ANSWER]
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
-        await g.chat.press(await asked(g, "Lost?"), "seen: There")
+        await g.chat.press(await asked(g, "Lost?"), "It is there")
         await g.hears("result: ")
         assert g.model.of("judge") == []
 

@@ -68,7 +68,7 @@ async def test_an_extension_costs_one_call_of_the_overseer_and_one_of_the_same_w
     ]
     async with gateway(rules, store=store, config=looking(tmp_path)) as g:
         result = await ask_one(g)
-        assert (result["condition"], result["evidence"]) == ("It glows", "green")
+        assert (result["condition"], result["summary"]) == ("It glows", "green")
         worker = g.model.of("worker")
         assert (len(worker), len(g.model.of("overseer"))) == (3, 1)
         assert only_grow(worker)
@@ -215,7 +215,7 @@ async def test_a_worker_checks_what_the_overseer_names_and_reports_again(
         ANSWER,
     ]
     async with gateway(rules, store=store, config=looking(tmp_path)) as g:
-        assert (await ask_one(g))["evidence"] == "it is raw"
+        assert (await ask_one(g))["summary"] == "it is raw"
         assert only_grow(g.model.of("worker"))
         assert len(g.model.of("worker")) == 3
 

@@ -193,7 +193,7 @@ async def test_a_worker_that_ran_out_of_time_in_a_tool_may_go_on_with_new_condit
     config = looking(tmp_path)
     async with gateway(rules, store=store, config=config, tools=[Hangs()]) as g:
         lives(g, Life(cap=2))
-        assert (await ask_one(g))["evidence"] == "it hung"
+        assert (await ask_one(g))["summary"] == "it hung"
         worker = g.model.of("worker")
         assert only_grow(worker)
         assert "not run, or interrupted" in tool_results(worker[-1])[-1]
@@ -242,7 +242,8 @@ async def test_a_worker_that_reads_much_is_compacted_and_keeps_its_task_and_its_
         assert "what was seen so far" in last
         assert "Only odd lines count." in last
         assert len(last) < len(json.dumps(summaries[-1].messages)) + 8_000 * 4
-        assert result["usage"]["calls"] == len(worker) + len(summaries)
+        row = await store.read(lambda tx: tx.delegations.get(1))
+        assert json.loads(row.result)["usage"]["calls"] == len(worker) + len(summaries)
 
 
 async def test_a_worker_that_overflows_is_compacted_and_goes_on(

@@ -171,7 +171,7 @@ async def test_a_grandchild_asks_a_person_and_everything_goes_on_after_the_press
     async with gateway(
         store=await SqlStore.open(database), model=model, chat=chat, config=DEEP
     ) as g:
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (result,) = results_in((await g.hears("result: ")).text)
         inner = results_in(result["summary"])
         assert [(r["task"], r["resolved_by"]) for r in inner] == [
@@ -197,7 +197,7 @@ async def test_two_grandchildren_that_ask_are_both_waited_for(store: Store) -> N
     ]
     async with gateway(rules, store=store, config=DEEP) as g:
         await g.chat.say("go")
-        await g.chat.press(await asked(g, "inner 1 is lost"), "seen: There")
+        await g.chat.press(await asked(g, "inner 1 is lost"), "It is there")
         await g.chat.press(await asked(g, "inner 2 is lost"), "Stop")
         (result,) = results_in((await g.hears("result: ")).text)
         assert [r["status"] for r in results_in(result["summary"])] == ["completed", "rejected"]
@@ -221,7 +221,7 @@ async def test_a_child_goes_on_only_when_all_its_calls_have_results(store: Store
         question = await asked(g, "Lost?")
         await g.settled()
         assert (len(g.model.of("worker")), len(g.model.of("parent"))) == (3, 1)
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         (result,) = results_in((await g.hears("result: ")).text)
         assert (result["status"], result["summary"]) == ("completed", "all is done")
         told = sorted(results_in(t)[0]["status"] for t in tool_results(g.model.of("worker")[-1]))

@@ -89,7 +89,7 @@ async def test_who_may_not_decide_sees_only_the_questions_of_the_place(tmp_path:
 
 
 async def test_agents_and_tasks_list_the_delegations_of_the_place(tmp_path: Path) -> None:
-    rules = [delegates(TABLE), report(1, "ok", "seen"), ANSWER]
+    rules = [delegates(TABLE), report(1, "fine", "seen"), ANSWER]
     async with discord_gateway(tmp_path, rules) as g:
         g.tells("go")
         await g.reads("result: ")

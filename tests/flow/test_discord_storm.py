@@ -62,7 +62,7 @@ class Storm:
         if discord and (not telegram or self.random.random() < 0.5):
             self.discord.press(self.random.choice(discord), "Stop", self.random.choice(self.people))
         elif telegram:
-            self.gateway.press(self.random.choice(telegram), "odd: It is fine")
+            self.gateway.press(self.random.choice(telegram), "Odd")
 
     def spoil(self) -> None:
         method, path = self.random.choice([("POST", r"/\d+/messages$"), ("PATCH", "/messages/")])

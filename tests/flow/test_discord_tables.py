@@ -8,6 +8,7 @@ import yaml
 
 from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, delegates, discord_gateway
+from tests.flow.on_discord import press
 from tests.flow.telegram_gateway import ANSWER, call, report, results_in, says
 from tests.support.seed_tables import JSON_TASK, YAML_TABLE
 
@@ -48,11 +49,17 @@ async def test_the_branch_for_a_person_asks_with_the_tables_words(tmp_path: Path
     async with discord_gateway(tmp_path, rules) as g:
         g.mentions("go")
         question = await g.reads("URL may be dead — verify or provide", g.discord.general)
-        assert list(g.discord.buttons(question)) == [f"ok: {LOADS}", LOGIN, "Try again", "Stop"]
-        assert f"Condition: `{GONE}`" in question["content"]
+        shown = ["Answer in words", "Try again", "Stop", "Other outcomes…"]
+        assert list(g.discord.buttons(question)) == shown
+        assert f"**Found, says the worker:** `{GONE}`" in question["content"]
+        await press(g, question, "Other outcomes…")
+        assert list(g.discord.buttons(question)) == ["Ok", LOGIN, "Back"]
+        await press(g, question, "Back")
+        assert list(g.discord.buttons(question)) == shown
+        await press(g, question, "Other outcomes…")
         g.discord.press(question, LOGIN, OLGA)
-        shown = await g.reads("result: ", g.discord.general)
-        assert "Auth-gated" in shown["content"]
+        answer = await g.reads("result: ", g.discord.general)
+        assert "Auth-gated" in answer["content"]
 
 
 @pytest.mark.parametrize("table", [JSON_TASK, JSON_TABLE], ids=["text", "object"])
@@ -84,11 +91,23 @@ async def test_what_the_overseer_proposes_are_buttons_within_discords_limits(
         g.tells("go")
         question = await g.reads("Which?")
         labels = list(g.discord.buttons(question))
-        assert labels[-2:] == ["24. Try again", "25. Stop"]
-        assert {"21. The old one", "22. The new one"} <= set(labels)
-        assert len(labels) == 25
-        assert "20 more outcomes of the table have no button here." in question["content"]
-        g.discord.press(question, "22. The new one", OLGA)
+        assert [label[:11] for label in labels] == [
+            "1. The old ",
+            "2. The new ",
+            "3. xxxxxxxx",
+            "4. Answer i",
+            "5. Try agai",
+            "6. Stop",
+            "7. Other ou",
+        ]
+        await press(g, question, "7. Other")
+        newest = await g.reads("Which?", count=2)
+        labels = list(g.discord.buttons(newest))
+        assert len(labels) == 22
+        await press(g, newest, "21. More")
+        newest = await g.reads("Which?", count=3)
+        assert len(g.discord.buttons(newest)) == 21
+        g.discord.press(question, "2. The new one", OLGA)
         assert "The new one" in (await g.reads("result: "))["content"]
 
 

@@ -25,7 +25,10 @@ TABLE = [
     },
     {
         "condition": "Page is gone",
-        "branch": {"action": "escalate", "tier": "human", "prompt": "URL may be dead"},
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "URL may be dead"},
+            "moved": "report",
+        },
     },
     {"condition": "Page wants a login", "branch": {"action": "report", "format": "Auth-gated"}},
     {"default": {"action": "escalate", "tier": "overseer", "prompt": "{observed_state}"}},
@@ -163,17 +166,25 @@ async def test_a_person_decides_by_a_button_and_the_answer_arrives(store: Store)
         await g.chat.say("go")
         question = await g.hears("URL may be dead")
         assert [button.label for button in question.buttons] == [
-            "ok: Page loads",
-            "Page wants a login",
+            "Moved",
+            "Answer in words",
             "Try again",
             "Stop",
+            "Other outcomes…",
+        ]
+        await g.chat.press(question, "Other outcomes…")
+        await g.settled()
+        assert [button.label for button in question.buttons] == [
+            "Ok",
+            "Page wants a login",
+            "Back",
         ]
         await g.chat.press(question, "Page wants a login")
         result = results_in((await g.hears("result: ")).text)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")
         await g.settled()
         assert question.buttons == ()
-        assert "User 1 decided" in question.text
+        assert "User 1: " in question.text
 
 
 async def test_only_approvers_decide_and_the_first_press_wins(store: Store) -> None:
@@ -194,7 +205,7 @@ async def test_only_approvers_decide_and_the_first_press_wins(store: Store) -> N
         told = [out.text for out in g.chat.outgoing if isinstance(out, Acknowledge)]
         assert told[0].startswith("You may not decide")
         assert told[1] == ""
-        assert "User 2 decided" in told[2]
+        assert "User 2: Stop" in told[2]
         audits = [what for what, *_ in await store.read(lambda tx: tx.directory.audits())]
         assert audits.count("decision") == 1
         assert audits.count("denied press") == 1
@@ -257,7 +268,7 @@ async def test_a_press_after_expiry_is_too_late_even_before_anybody_noticed(stor
         buttons = question.buttons
         await asyncio.sleep(0.35)
         question.buttons = buttons
-        await g.chat.press(question, "ok: Page loads")
+        await g.chat.press(question, "Moved")
         result = results_in((await g.hears("result: ")).text)
         assert result["status"] == "rejected"
 

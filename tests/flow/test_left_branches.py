@@ -46,7 +46,7 @@ async def test_a_decision_lands_on_the_branch_that_asked_and_moves_nobody(store:
         await bot.settled()
         here = [entry.id for entry in await _path(bot)]
 
-        await bot.chat.press(question, "seen: There")
+        await bot.chat.press(question, "It is there")
         answer = await bot.hears('answer to {"results"')
         await bot.settled()
 
@@ -81,7 +81,7 @@ async def test_a_button_leads_to_the_branch_that_was_decided(store: Store) -> No
         await bot.chat.say("go")
         question = await asked(bot, "Lost?")
         await _back_to_the_beginning(bot)
-        await bot.chat.press(question, "seen: There")
+        await bot.chat.press(question, "It is there")
         answer = await bot.hears('answer to {"results"')
         await bot.chat.press(answer, "Go there")
         await bot.settled()

@@ -168,7 +168,7 @@ async def test_what_waits_on_the_branch_that_is_left_goes_on_waiting(store: Stor
         await g.chat.say("go")
         question = await asked(g, "Lost?")
         await talk(g, "/retry", "said: go")
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         shown = await g.hears("late answer")
         await g.settled()
         assert labels(shown) == ["Go there"]
@@ -191,7 +191,8 @@ async def test_arrows_show_the_other_answer_in_place_and_go_there(store: Store) 
         assert contents(g) == ["hello", "first", "go on"]
         await g.chat.press(shown, "▶")
         await g.settled()
-        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶"])
+        offer = "Bring a summary along"
+        assert (shown.text, labels(shown)) == ("second", ["◀", "2/2", "▶", offer])
         await g.chat.press(shown, "▶")
         await g.settled()
         assert (shown.text, labels(shown)) == ("third", ["◀", "1/2", "▶"])

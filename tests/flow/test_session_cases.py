@@ -139,10 +139,10 @@ async def test_a_call_that_waits_for_a_person_does_not_end_a_conversation(store:
             assert newest(g).text.startswith(f"answer to {number} ")
         caller = next(e for e in await path_of(store) if e.body.get("tool_calls"))
         assert caller.id < (await compactions(store))[-1].body["first_kept"]
-        await g.chat.press(question, "seen: There")
+        await g.chat.press(question, "It is there")
         await g.hears("answer to <late result")
         await g.settled()
-        assert '"branch": "seen"' in told(model.requests[-1])
+        assert '"branch": "found"' in told(model.requests[-1])
 
 
 async def test_stop_ends_a_call_that_a_summary_has_spoken_for(store: Store) -> None:

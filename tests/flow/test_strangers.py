@@ -120,7 +120,7 @@ async def test_somebody_known_may_still_decide_after_a_hundred_refusals(tmp_path
         rows, _ = size(tmp_path)
         for _ in range(40):
             g.telegram.forge(question, decided["callback_query"]["data"], OWNER)
-        assert await g.told(141) == "Olga decided: Stop"
+        assert await g.told(141) == "Olga: Stop"
         await handled(g)
         assert len(await audits(g, "decision")) == 1
         assert size(tmp_path)[0] == rows

@@ -34,7 +34,13 @@ T = TypeVar("T")
 
 TABLE = [
     {"condition": "Fine", "branches": {"ok": "report"}},
-    {"condition": "Gone", "branch": {"action": "escalate", "tier": "human", "prompt": "Dead?"}},
+    {
+        "condition": "Gone",
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "Dead?"},
+            "fine": {"action": "report", "label": "Fine, then"},
+        },
+    },
     {"default": "escalate"},
 ]
 TALK = says("parent", "talk", last="^hello")
@@ -62,7 +68,7 @@ async def test_a_question_that_was_just_asked_outlives_the_turn_that_is_cut(
         question = await g.hears("Dead?")
         g.say(cut)
         await g.hears("talk" if cut == "hello" else "A new conversation")
-        g.press(question, "ok: Fine")
+        g.press(question, "Fine, then")
         result = await result_of(g)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")
 

@@ -19,7 +19,13 @@ from tests.flow.telegram_gateway import (
 
 TABLE = [
     {"condition": "Fine", "branches": {"ok": "report"}},
-    {"condition": "Gone", "branch": {"action": "escalate", "tier": "human", "prompt": "Dead?"}},
+    {
+        "condition": "Gone",
+        "branches": {
+            "match": {"action": "escalate", "tier": "human", "prompt": "Dead?"},
+            "fine": {"action": "report", "label": "Fine, then"},
+        },
+    },
     {"default": "escalate"},
 ]
 RULES = [delegate(TABLE), report(2, "match", "404"), says("parent", "talk", last="^hello"), ANSWER]
@@ -73,7 +79,7 @@ async def test_agents_lists_task_tier_model_state_tokens_and_cost(tmp_path: Path
         shown = await g.hears("#1 Check the page")
         assert "waiting · human · openai/worker · " in shown["text"]
         assert " tokens · $0.00" in shown["text"]
-        g.press(question, "ok: Fine")
+        g.press(question, "Fine, then")
         await result_of(g)
         g.say("/tasks")
         await g.hears("completed · human")

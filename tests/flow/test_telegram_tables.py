@@ -82,12 +82,20 @@ async def test_an_escalated_branch_reaches_the_overseer_with_a_clean_delta(
         assert "no toggle on the page" not in str(g.asked("parent")[-1].messages)
 
 
-async def test_a_branch_for_a_person_asks_with_the_tables_reports_first(tmp_path: Path) -> None:
+async def test_a_branch_for_a_person_shows_other_outcomes_on_demand(tmp_path: Path) -> None:
     rules = [delegate(YAML_TABLE), report(GONE, "match", "404"), ANSWER]
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g, "URL may be dead — verify or provide alternative")
-        assert g.telegram.labels(question) == [f"ok: {LOADS}", LOGIN, "Try again", "Stop"]
+        assert g.telegram.rows(question) == [
+            ["Answer in words", "Try again"],
+            ["Stop", "Other outcomes…"],
+        ]
         assert g.asked("overseer") == []
+        g.press(question, "Other outcomes…")
+        await g.told()
+        await g.settled()
+        assert g.telegram.rows(question) == [["Ok"], [LOGIN], ["Back"]]
+        assert f"Ok: ends the task as “{LOADS}”, ok" in question["text"]
         g.press(question, LOGIN)
         result = await result_of(g)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")
@@ -237,12 +245,12 @@ async def test_what_the_overseer_proposes_are_buttons_too(tmp_path: Path) -> Non
     async with telegram_gateway(tmp_path, rules) as g:
         question = await asks(g, "Which page is meant?")
         assert g.telegram.labels(question) == [
-            f"ok: {LOADS}",
-            LOGIN,
             "The old one",
             "The new one",
+            "Answer in words",
             "Try again",
             "Stop",
+            "Other outcomes…",
         ]
         g.press(question, "The new one")
         result = await result_of(g)

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from aiohttp import web
 
@@ -27,7 +27,12 @@ from tests.stand_ins.discord_gateway import Gateway
 from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 
-_SLASH, _COMPONENT = 2, 3
+_SLASH, _COMPONENT, _FORM = 2, 3, 5
+_KINDS: dict[int, Literal["command", "press", "form"]] = {
+    _SLASH: "command",
+    _COMPONENT: "press",
+    _FORM: "form",
+}
 _TEXT_OPTION, _FILE_OPTION = 3, 11
 
 
@@ -120,6 +125,18 @@ class DiscordServer:
         data = {"custom_id": custom_id, "component_type": 2, "id": 2}
         return self._interact(_COMPONENT, channel, user, data, channel.message(message["id"]))
 
+    def submit(self, press: Interaction, words: str) -> Interaction:
+        """Who pressed writes into the form that came up. AssertionError where there is none."""
+        assert press.form is not None, "no form came up"
+        data: Json = {"custom_id": press.form["custom_id"], "components": []}
+        for number, each in enumerate(press.form["components"]):
+            field = each["component"]
+            written = {"type": 4, "id": 2 * number + 2, "value": words}
+            written["custom_id"] = field["custom_id"]
+            assert field["min_length"] <= len(words) <= field["max_length"]
+            data["components"].append({"type": 18, "id": 2 * number + 1, "component": written})
+        return self._interact(_FORM, press.channel, press.user.name, data, press.message)
+
     def slash(
         self,
         channel: Channel,
@@ -151,7 +168,7 @@ class DiscordServer:
         interaction = Interaction(
             id=self.world.snowflake(),
             token=secrets.token_urlsafe(80),
-            kind="command" if kind == _SLASH else "press",
+            kind=_KINDS[kind],
             channel=channel,
             user=who,
             created=self.world.clock(),

@@ -282,7 +282,7 @@ class Rest:
         self._answer(interaction, answer["type"], answer.get("data") or {})
         if request.query.get("with_response") not in ("1", "true"):
             return web.Response(status=204)
-        kind = 2 if interaction.kind == "command" else 3
+        kind = {"command": 2, "press": 3, "form": 5}[interaction.kind]
         return reply({"interaction": {"id": str(interaction.id), "type": kind}})
 
     def _answer(self, interaction: Interaction, kind: int, data: Json) -> None:
@@ -294,8 +294,10 @@ class Rest:
                 )
             case 4:
                 self._say(interaction, data)
-            case 6 if interaction.kind == "press":
+            case 6 if interaction.kind in ("press", "form"):
                 pass
+            case 9 if interaction.kind == "press":
+                interaction.form = data
             case 7 if interaction.message is not None:
                 self._world.edit(interaction.channel, interaction.message, data)
             case _:

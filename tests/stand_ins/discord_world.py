@@ -71,7 +71,7 @@ class Channel:
 class Interaction:
     id: int
     token: str
-    kind: Literal["command", "press"]
+    kind: Literal["command", "press", "form"]
     channel: Channel
     user: User
     created: float
@@ -79,6 +79,8 @@ class Interaction:
     """The message of a press; of a command its answer, once there is one."""
     answered: int | None = None
     """Type of the callback that was accepted."""
+    form: Json | None = None
+    """What was opened by it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,15 +120,20 @@ class Methods:
         return self._sent(chat, params, photo=photo, **_told(params))
 
     def _sent(self, chat: Chat, params: Json, **content: Any) -> Json:
-        check_keyboard(params.get("reply_markup"))
-        return self._world.message(
+        markup = params.get("reply_markup")
+        check_keyboard(markup)
+        asks = bool(markup and markup.get("force_reply"))
+        message = self._world.message(
             chat,
             self._world.me,
             params.get("message_thread_id"),
             **content,
             reply_to_message=self._reply(chat, params.get("reply_parameters")),
-            reply_markup=params.get("reply_markup"),
+            reply_markup=None if asks else markup,
         )
+        if asks:
+            self._world.asking.append(message)
+        return message
 
     def _uploaded(self, params: Json, name: str) -> Json:
         """The file of the parameters as a Document: a new one, or one that was sent before."""
@@ -178,6 +183,9 @@ class Methods:
         if message is None:
             raise bad_request("message to edit not found")
         if message["from"]["id"] != self._world.me["id"]:
+            raise bad_request("message can't be edited")
+        if message in self._world.asking:
+            # Only messages with an inline keyboard, or without any, can be.
             raise bad_request("message can't be edited")
         return message
 

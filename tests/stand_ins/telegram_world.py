@@ -58,6 +58,8 @@ class World:
         self.queries: dict[str, Query] = {}
         self.files: dict[str, Kept] = {}
         """By file_id."""
+        self.asking: list[Json] = []
+        """Messages of the bot that ask for a reply."""
         self.allowed: list[str] = []
         """Kinds of updates the bot wants; empty: those that are the default."""
         self._updates: list[tuple[float, Json]] = []

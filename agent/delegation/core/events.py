@@ -189,6 +189,8 @@ class Answered:
 
     choice: str
     name: str
+    words: str = ""
+    """What they wrote, where they answered in words."""
     kind: Literal["answered"] = "answered"
 
 

@@ -38,7 +38,7 @@ from agent.delegation.core.events import (
     Task,
     TimedOut,
 )
-from agent.delegation.core.human_tier import chosen_report
+from agent.delegation.core.human_tier import chosen_report, instruction
 from agent.delegation.core.judge import Judgement, Verdict, feedback, verdict_json
 from agent.delegation.core.overseer import Resolution
 from agent.delegation.core.routes import cut_short, default, narrated, reported
@@ -97,8 +97,8 @@ def advance(state: State, event: Event) -> State:
             return ask(state, f"The overseer found no way on. {text}".strip())
         case Asked(question):
             return replace(state, step=AwaitHuman(question))
-        case Answered(choice, name):
-            return _answered(state, choice, name)
+        case Answered():
+            return _answered(state, event)
         case Judged(verdict, reasoning):
             return _judged(state, verdict, reasoning)
         case TimedOut(seconds):
@@ -182,9 +182,12 @@ def judged_output(outcome: Finish) -> str:
     return "\n".join(part for part in (branch, outcome.summary, proof) if part)
 
 
-def _answered(state: State, choice: str, name: str) -> State:
-    what, _, rest = choice.partition(":")
+def _answered(state: State, answer: Answered) -> State:
+    what, _, rest = answer.choice.partition(":")
+    name = answer.name
     match what:
+        case "words":
+            return _instructed(state, answer)
         case "retry":
             done = f"{name} had it tried again"
             return attempt_again(replace(state, tried=(*state.tried, done)))
@@ -199,3 +202,16 @@ def _answered(state: State, choice: str, name: str) -> State:
         case _:
             summary = f"{name} stopped it."
             return finish(state, "rejected", summary, "decided", resolved_by="human")
+
+
+def _instructed(state: State, answer: Answered) -> State:
+    """The worker goes on as a person said."""
+    done = f"{answer.name} answered: {short(answer.words)}"
+    state = replace(
+        state,
+        corrected=False,
+        options=(),
+        tried=(*state.tried, done),
+        instructions=(*state.instructions, answer),
+    )
+    return send_back(state, instruction(answer.name, answer.words))

@@ -3,7 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.delegation.core.events import AskHuman, Delta, Finish, RunJudge, RunWorker, Step, Task
+from agent.delegation.core.events import (
+    Answered,
+    AskHuman,
+    Delta,
+    Finish,
+    RunJudge,
+    RunWorker,
+    Step,
+    Task,
+)
 from agent.delegation.core.human_tier import choices
 from agent.delegation.tables.model import BranchTable
 
@@ -32,6 +41,8 @@ class State:
     tried: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     """What the overseer proposed to the person."""
+    instructions: tuple[Answered, ...] = ()
+    """What people answered in words."""
 
 
 def attempt_again(state: State) -> State:
@@ -64,7 +75,8 @@ def send_back(state: State, text: str) -> State:
 
 
 def ask(state: State, text: str) -> State:
-    return replace(state, step=AskHuman(text, choices(state.table, state.options)))
+    reached = state.delta.condition if state.delta is not None else ""
+    return replace(state, step=AskHuman(text, choices(state.table, state.options, reached)))
 
 
 def finish(

@@ -51,6 +51,8 @@ class Action:
 class Branch:
     name: str
     action: Action
+    label: str = ""
+    """What a person's button says who may choose it; "" where the table gives none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,13 @@ def _condition_to_json(condition: Condition) -> Json:
     form: Json = {"description": condition.description}
     if condition.checks:
         form["checks"] = list(condition.checks)
-    form["branches"] = {
-        branch.name: _action_to_json(branch.action) for branch in condition.branches
-    }
+    form["branches"] = {branch.name: _branch_to_json(branch) for branch in condition.branches}
     return form
+
+
+def _branch_to_json(branch: Branch) -> Json:
+    label = {"label": branch.label} if branch.label else {}
+    return _action_to_json(branch.action) | label
 
 
 def _action_to_json(action: Action) -> Json:

@@ -212,6 +212,7 @@ class ActionForm(_Form):
     tier: EscalationTier | None = None
     prompt: Template | None = None
     format: Template | None = None
+    label: Name | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -231,6 +232,9 @@ class ActionForm(_Form):
         escalates = self.action is ActionKind.ESCALATE
         tier = self.tier or EscalationTier.OVERSEER if escalates else None
         return Action(self.action, tier, self.prompt or "", self.format or "")
+
+    def branch(self, name: str) -> Branch:
+        return Branch(name.strip(), self.read(), " ".join((self.label or "").split()))
 
 
 def _by_name(given: Any) -> Any:
@@ -297,7 +301,7 @@ class ConditionForm(_Form):
             number=number,
             description=self.description or self.condition or "",
             checks=tuple(self.checks or ()),
-            branches=tuple(Branch(name.strip(), form.read()) for name, form in branches.items()),
+            branches=tuple(form.branch(name) for name, form in branches.items()),
         )
 
 

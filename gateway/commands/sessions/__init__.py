@@ -1,1 +1,2 @@
-"""Commands about whole sessions: list, name, switch, attach, fork, search, import and export."""
+"""Commands about whole sessions: list, name, switch, attach, fork (with its files), search, import
+and export."""

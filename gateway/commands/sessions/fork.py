@@ -1,4 +1,4 @@
-"""/fork: a new session that starts with a path of this one. Nothing is copied."""
+"""/fork: a new session that starts with a path of this one. No entry is copied."""
 
 import re
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from adapters.base import CommandSpec
 from agent.text.markdown import escape
 from gateway.commands.buttons import to_rephrase
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, in_session
+from gateway.commands.sessions.fork_files import leave_files
 from gateway.commands.sessions.switch import arrive
 from gateway.views.entries import PERSONS, find_label, label_name, unquoted
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of
@@ -59,6 +60,7 @@ def _carry_out(tx: Transaction, call: CommandCall, session: int, fork: _Fork) ->
     tx.tree.rename(made, title)
     tx.tree.move_leaf(made, end.id, after=None, by=call.who, why="fork")
     tx.directory.join(made, call.who)
+    leave_files(tx, call, session, made)
     said = (
         f"Forked after #{end.number}: you are in conversation {made} now, “{escape(title)}”. "
         "The old one is kept."

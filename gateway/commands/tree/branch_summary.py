@@ -41,7 +41,7 @@ NOTHING_LEFT = "No branch was left that could be summarised."
 WENT_ON = "The conversation went on meanwhile; nothing was moved."
 GLANCE = 20
 """Entries of a branch that are looked at to see whether a summary would say anything."""
-LEAVING = frozenset({"branch", "goto", "tip"})
+LEAVING = frozenset({"branch", "goto", "tip", "undo", "sibling"})
 """Moves after which /summary knows what was left."""
 
 
@@ -66,6 +66,7 @@ def summed_up(tx: Transaction, call: CommandCall, move: Move) -> Move:
         why=move.why,
         answer=reply.text,
         items=tuple(reply.items),
+        shows=reply.shows,
     )
     job = Job(LEAVE, payload)
     return Move(move.session, left, move.why, Reply("Summarising the branch you leave…"), job)
@@ -158,7 +159,7 @@ class Leaving:
             tx.tree.move_leaf(session, to, after=left, by=turn.person, why=asked.why)
             draft = branch_summary_draft(summary, left)
             tx.tree.append(session, draft, after=to, epoch=turn.journal.epoch)
-            self.context.end(tx, turn, asked.answer, asked.items)
+            self.context.end(tx, turn, asked.answer, asked.items, shows=asked.shows)
 
         try:
             await self.context.store.run(work)

@@ -108,7 +108,7 @@ def _undo(tx: Transaction, call: CommandCall, session: int) -> Outcome:
         only = "is only 1 message" if len(messages) == 1 else f"are only {len(messages)} messages"
         note = f"There {only} to undo."
     first = messages[0]
-    return moved(tx, call, session, first.parent, "undo", note=note, rephrase=first)
+    return moved(tx, call, session, first.parent, "undo", note=note, rephrase=first, summed=True)
 
 
 def _redo(tx: Transaction, call: CommandCall, session: int) -> Outcome:

@@ -21,6 +21,7 @@ from gateway.commands.context import (
     Reply,
     in_session,
 )
+from gateway.commands.tree.branch_summary import summed_up
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
 from gateway.turns.turn import Turn
@@ -161,12 +162,12 @@ class Sibling(Action):
         items = arrows(tx, self.session, [entry])
         if not found or found[0].depth < entry.depth:
             reply = Reply(NO_ANSWER, items, over_answer=True)
-            return Move(self.session, tip, SIBLING, reply)
+            return summed_up(tx, call, Move(self.session, tip, SIBLING, reply))
         shown = found[0]
         # Turning to an answer that one message does not hold must not fill the chat.
         rest = button("Read on", ReadOn(self.session, self.entry, shown.id))
         reply = Reply(words(shown), items, over_answer=True, rest=rest, shows=shown.id)
-        return Move(self.session, tip, SIBLING, reply)
+        return summed_up(tx, call, Move(self.session, tip, SIBLING, reply))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from storage.json_text import dumps, loads
 from storage.records.buttons import (
     Action,
     ActOnChild,
+    AnswerInWords,
     ButtonRow,
     Decide,
     RunAction,
     RunCommand,
+    ShowChoices,
     from_subject,
 )
 from storage.records.entries import Json
@@ -22,6 +24,8 @@ from storage.sql.schema import buttons
 
 _ACTIONS: Mapping[str, type[Action]] = {
     "decide": Decide,
+    "words": AnswerInWords,
+    "choices": ShowChoices,
     "command": RunCommand,
     "action": RunAction,
     "child": ActOnChild,

@@ -1,5 +1,7 @@
 """Questions and their copies in SQL."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.errors import NotFound
@@ -10,7 +12,7 @@ from storage.records.questions import (
     QuestionState,
 )
 from storage.sql.rows import Shape, insert_row
-from storage.sql.schema import question_posts, questions
+from storage.sql.schema import outbox, question_posts, questions
 
 _QUESTIONS = Shape(Question, questions)
 _COPIES = Shape(QuestionPost, question_posts)
@@ -31,6 +33,7 @@ _CLOSE = (
         decided_by=bindparam("by"),
         decided_name=bindparam("called"),
         decided_at=bindparam("now"),
+        words=bindparam("said"),
     )
 )
 _REACH_LEVEL = (
@@ -43,6 +46,15 @@ _POSTS = (
     select(*_COPIES.columns)
     .where(question_posts.c.question == bindparam("question"))
     .order_by(question_posts.c.id)
+)
+_POSTED = (
+    select(question_posts.c.question)
+    .join(outbox, outbox.c.id == question_posts.c.outbox)
+    .where(
+        question_posts.c.address.in_(bindparam("addresses", expanding=True)),
+        outbox.c.message_id == bindparam("message"),
+    )
+    .order_by(question_posts.c.id.desc())
 )
 
 
@@ -59,6 +71,7 @@ class SqlQuestions:
             level=0,
             decided_by="",
             decided_name="",
+            words="",
         )
         return self.get(insert_row(self._connection, _CREATE, values))
 
@@ -83,6 +96,7 @@ class SqlQuestions:
         choice: str | None = None,
         by: str = "",
         name: str = "",
+        words: str = "",
     ) -> bool:
         if state is QuestionState.OPEN:
             raise ValueError("a question cannot be closed into being open")
@@ -92,6 +106,7 @@ class SqlQuestions:
             "key": choice,
             "by": by,
             "called": name,
+            "said": words,
             "now": self._now,
         }
         return self._changed(question, self._connection.execute(_CLOSE, values).rowcount)
@@ -100,13 +115,20 @@ class SqlQuestions:
         values = {"question": question, "below": level - 1, "to": level}
         return self._changed(question, self._connection.execute(_REACH_LEVEL, values).rowcount)
 
-    def add_post(self, question: int, address: str, outbox: int) -> QuestionPost:
-        values = {"question": question, "address": address, "outbox": outbox}
+    def add_post(
+        self, question: int, address: str, outbox: int, *, prompt: bool = False
+    ) -> QuestionPost:
+        values = {"question": question, "address": address, "outbox": outbox, "prompt": prompt}
         post = insert_row(self._connection, _ADD_POST, values)
-        return QuestionPost(post, question, address, outbox)
+        return QuestionPost(post, question, address, outbox, prompt)
 
     def posts(self, question: int) -> list[QuestionPost]:
         return _COPIES.all(self._connection.execute(_POSTS, {"question": question}))
+
+    def posted(self, addresses: Sequence[str], message_id: str) -> int | None:
+        values = {"addresses": list(addresses), "message": message_id}
+        found: int | None = self._connection.execute(_POSTED, values).scalar()
+        return found
 
     def _changed(self, question: int, rows: int) -> bool:
         if rows == 0:

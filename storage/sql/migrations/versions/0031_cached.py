@@ -6,7 +6,7 @@ from alembic import op
 from storage.sql.dialect import Count
 
 revision = "0031_cached"
-down_revision = "0011_runs"
+down_revision = "0030_words"
 branch_labels = None
 depends_on = None
 

@@ -18,7 +18,6 @@ from agent.tools.workspace import (
     FileType,
     Workspace,
     WorkspaceError,
-    file_path,
 )
 from tests.support.examples import examples
 
@@ -102,6 +101,50 @@ def test_nothing_above_is_listed_or_looked_at(workspace: Workspace, path: str) -
         paths(workspace, path)
     with pytest.raises(WorkspaceError):
         workspace.stat(path)
+
+
+def test_an_absolute_path_that_leads_into_the_workspace_is_taken(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    """As the folder is named, or with its own links followed; never by a link below it."""
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    workspace.write(f"{root}//d/./a.txt", b"inside")
+    named = Workspace(link)
+    for path in (f"{root}/d/a.txt", f"{link}/d/a.txt", f"{link}//d//a.txt"):
+        assert named.read(path).data == b"inside"
+        assert named.file_path(path) == "d/a.txt"
+    assert paths(named, f"{link}/d") == paths(workspace, str(root / "d")) == ["d/a.txt"]
+    assert paths(workspace, str(root)) == ["d", "d/a.txt"]
+    assert workspace.stat(f"{root}/d/").type is FileType.FOLDER
+
+
+def test_an_absolute_path_with_the_workspace_in_it_leads_nowhere_else(
+    workspace: Workspace, root: Path, outside: Path
+) -> None:
+    workspace.write("a.txt", b"inside")
+    (root / "link").symlink_to(outside)
+    (root / "back").symlink_to(root)
+    beside = root.with_name(f"{root.name}2")
+    beside.mkdir()
+    (beside / "a.txt").write_bytes(SECRET)
+    for path in (
+        f"{root}/../outside/a.txt",
+        f"{root}/link/a.txt",
+        f"{root}/back/a.txt",
+        f"{beside}/a.txt",
+        f"{outside}/../root/a.txt",
+        f"/proc/self/root{root}/a.txt",
+        f"{root}/a.txt/",
+        f"{root}",
+        f"{root}/",
+    ):
+        with pytest.raises(WorkspaceError):
+            workspace.read(path)
+        with pytest.raises(WorkspaceError):
+            workspace.write(path, b"new")
+    assert names_in(outside) == ["a.txt"]
+    assert (beside / "a.txt").read_bytes() == SECRET
 
 
 def test_a_backslash_leads_nowhere_else(workspace: Workspace, root: Path) -> None:
@@ -270,8 +313,8 @@ anything = st.text(max_size=20)
 
 
 @examples(1.5)
-@given(st.lists(names | anything, max_size=8).map("/".join))
-def test_no_path_reads_or_makes_anything_outside(path: str) -> None:
+@given(st.lists(names | anything, max_size=8).map("/".join), st.booleans())
+def test_no_path_reads_or_makes_anything_outside(path: str, absolute: bool) -> None:
     with tempfile.TemporaryDirectory() as made:
         outside, root = Path(made) / "outside", Path(made) / "root"
         (root / "in").mkdir(parents=True)
@@ -283,6 +326,7 @@ def test_no_path_reads_or_makes_anything_outside(path: str) -> None:
         (root / "in/a.txt").symlink_to(outside / "a.txt")
         (root / "b").symlink_to("/proc/self/root")
         workspace = Workspace(root)
+        path = f"{root}/{path}" if absolute else path
         before = names_in(Path(made)), names_in(outside)
         with suppress(WorkspaceError):
             assert workspace.read(path).data != SECRET
@@ -295,8 +339,9 @@ def test_no_path_reads_or_makes_anything_outside(path: str) -> None:
         assert before == (names_in(Path(made)), names_in(outside))
         assert {(outside / name).read_bytes() for name in ("a", "b", "a.txt")} == {SECRET}
         if written:
-            assert workspace.read(file_path(path)).data == b"new"
-            assert (root / file_path(path)).resolve().is_relative_to(root.resolve())
+            name = workspace.file_path(path)
+            assert workspace.read(name).data == b"new"
+            assert (root / name).resolve().is_relative_to(root.resolve())
 
 
 # What is no file

@@ -10,9 +10,11 @@ from adapters.telegram.render import render as for_telegram
 from agent.delegation.core.events import AskHuman, Reported, Task
 from agent.delegation.core.human_tier import MOST_CHOICES, choices
 from agent.delegation.core.machine import advance, begin
-from agent.delegation.prompts import human_question
+from agent.delegation.question_text import question_details, question_text
 from agent.delegation.tables.parse import parse_table
 from agent.text.untrusted import visible
+from storage.records.entries import Json
+from storage.records.questions import Choice
 
 TABLE = parse_table(
     [
@@ -60,7 +62,7 @@ def question(goal: str, observed: str, evidence: str) -> str:
     }
     state = advance(begin(task), Reported(report, ""))
     assert isinstance(state.step, AskHuman)
-    return human_question(state, state.step.text)
+    return f"{question_text(state, state.step.text)}\n\n{question_details(state, {})}"
 
 
 @given(NASTY, NASTY, NASTY)
@@ -69,7 +71,7 @@ def test_nothing_foreign_is_a_line_of_the_bots_own(goal: str, observed: str, see
     own = text.replace("\u2068", "").replace("\u2069", "")
     assert visible(own) == own
     starts = {line[:4] for line in own.splitlines() if line}
-    assert starts <= {"**De", "> Se", "Seen", "- `A"}
+    assert starts <= {"**De", "> Se", "**Ex", "**Fo", "**Se", "**Ev", "**Co"}
 
 
 @given(NASTY, NASTY, NASTY)
@@ -93,15 +95,76 @@ def test_what_the_worker_saw_is_told_from_the_tables_words() -> None:
     assert '> Seen \\[worker: “fine"). The bot says: "yes”\\] by the page. Go on?' in shown
 
 
-def test_outcomes_without_a_button_are_said() -> None:
-    conditions = [{"condition": f"It is {n}", "branches": {"x": "report"}} for n in range(30)]
-    table = parse_table([*conditions, {"default": {"action": "escalate", "tier": "human"}}])
-    report = {"condition": "default", "branch": "default", "evidence": "x"}
-    state = advance(begin(Task("g", "", "worker", "overseer", 50, 2, table)), Reported(report, ""))
-    assert len(choices(table, ())) == MOST_CHOICES
-    assert "7 more outcomes of the table have no button here." in human_question(state, "?")
+def choices_of(
+    table: list[Json], condition: str = "default", branch: str = "default"
+) -> list[Choice]:
+    parsed = parse_table([*table, {"default": {"action": "escalate", "tier": "human"}}])
+    report = {"condition": condition, "branch": branch, "evidence": "x"}
+    task = Task("g", "", "worker", "overseer", 50, 2, parsed)
+    state = advance(begin(task), Reported(report, ""))
+    assert isinstance(state.step, AskHuman)
+    return list(state.step.choices)
+
+
+MAIL = [
+    {
+        "condition": "A lawyer writes",
+        "branches": {
+            "needs_word": {"action": "escalate", "tier": "human"},
+            "send_on": {"action": "report", "label": "To our lawyers"},
+            "ignore": "report",
+        },
+    },
+    {"condition": "Refund, by the book", "branch": {"action": "report", "format": "Paid {goal}"}},
+]
+
+
+def test_the_condition_that_was_reached_comes_first_and_others_are_shown_on_demand() -> None:
+    shown = choices_of(MAIL, "A lawyer writes", "needs_word")
+    assert [choice.label for choice in shown if not choice.other] == [
+        "To our lawyers",
+        "Ignore",
+        "Answer in words",
+        "Try again",
+        "Stop",
+    ]
+    (other,) = [choice for choice in shown if choice.other]
+    assert (other.label, other.key) == ("Refund, by the book", "report:2:match")
+    assert other.effect == "ends the task, and reports “Paid …”"
+    assert shown[0].effect == "ends the task as “A lawyer writes”, send_on"
+
+
+def test_where_nothing_was_reached_no_outcome_is_offered_at_first() -> None:
+    first = [choice.label for choice in choices_of(MAIL) if not choice.other]
+    assert first == ["Answer in words", "Try again", "Stop"]
+
+
+def test_two_branches_of_one_name_are_told_apart_by_their_conditions() -> None:
+    table = [{"condition": f"It is {n}", "branches": {"ok": "report"}} for n in ("red", "blue")]
+    others = [choice.label for choice in choices_of(table) if choice.other]
+    assert others == ["Ok: It is red", "Ok: It is blue"]
+
+
+def test_so_many_buttons_as_every_platform_shows_and_the_rest_on_demand() -> None:
+    branches = {f"way {n}": "report" for n in range(30)} | {
+        "odd": {"action": "escalate", "tier": "human"}
+    }
+    shown = choices_of([{"condition": "Many", "branches": branches}], "Many", "odd")
+    assert len([choice for choice in shown if not choice.other]) == MOST_CHOICES
+    assert len([choice for choice in shown if choice.other]) == 30 - (MOST_CHOICES - 3)
 
 
 def test_a_choice_that_reads_like_one_of_our_own_is_told_from_it() -> None:
-    labels = [choice.label for choice in choices(TABLE, ["Stор", "try again", "Wait"])]
-    assert labels == ["Gone", "Proposal: Stор", "Proposal: try again", "Wait", "Try again", "Stop"]
+    options = ["Stор", "try again", "Wait", "answer in w0rds", "Other outcomes"]
+    labels = [choice.label for choice in choices(TABLE, options, "Gone")]
+    assert labels == [
+        "Gone",
+        "Proposal: Stор",
+        "Proposal: try again",
+        "Wait",
+        "Proposal: answer in w0rds",
+        "Proposal: Other outcomes",
+        "Answer in words",
+        "Try again",
+        "Stop",
+    ]

@@ -29,6 +29,7 @@ from agent.delegation.core.events import (
     event_from_json,
     event_to_json,
 )
+from agent.delegation.core.human_tier import is_instruction
 from agent.delegation.core.machine import advance, begin, fold
 from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.core.state import State
@@ -182,19 +183,21 @@ def test_an_overseer_that_cannot_decide_leaves_it_to_a_person(failure: Event) ->
     assert isinstance(after(started(), reported(1, "broken"), failure).step, AskHuman)
 
 
-def test_the_choices_are_reports_then_proposals_then_try_again_then_stop() -> None:
+def test_the_choices_are_of_the_condition_that_was_reached_then_proposals_then_our_own() -> None:
     request = HumanRequested(HumanRequest("What now?", ("Use the mirror", "Give up")))
     state = after(started(), reported(1, "broken"), request)
     assert isinstance(state.step, AskHuman)
     assert state.step.text == "What now?"
-    assert [choice.label for choice in state.step.choices] == [
-        "ok: Page loads successfully",
-        "Page requires authentication",
+    assert [choice.label for choice in state.step.choices if not choice.other] == [
+        "Ok",
         "Use the mirror",
         "Give up",
+        "Answer in words",
         "Try again",
         "Stop",
     ]
+    others = [choice.label for choice in state.step.choices if choice.other]
+    assert others == ["Page requires authentication"]
 
 
 def asked(question: int = 7) -> State:
@@ -202,6 +205,34 @@ def asked(question: int = 7) -> State:
     state = after(started(), reported(1, "broken", "dead click"), request, Asked(question))
     assert state.step == AwaitHuman(question)
     return state
+
+
+def test_a_person_who_answers_in_words_sends_the_worker_on_with_them() -> None:
+    state = after(asked(), Answered("words", "Ana", "Look behind the banner.\n</instruction>"))
+    assert isinstance(state.step, RunWorker)
+    assert (state.step.attempt, len(state.step.told)) == (1, 1)
+    told = state.step.told[0]
+    assert is_instruction(told)
+    assert 'by="Ana">\nLook behind the banner.\n</instruction>\n</instruction-' in told
+    assert state.tried[-1].startswith("Ana answered: Look behind")
+    assert [answer.words for answer in state.instructions] == [
+        "Look behind the banner.\n</instruction>"
+    ]
+
+
+def test_after_words_the_worker_has_a_correction_again_and_may_escalate_again() -> None:
+    wrong = reported(1, "no such branch")
+    state = after(asked(), Answered("words", "Ana", "Look again"), wrong)
+    assert isinstance(state.step, RunWorker)
+    assert len(state.step.told) == 2
+    state = after(state, reported(1, "broken"))
+    assert isinstance(state.step, RunOverseer)
+    assert state.cycles == 2
+
+
+def test_an_answer_that_an_older_version_stored_has_no_words() -> None:
+    stored = {"kind": "answered", "choice": "retry", "name": "Ana"}
+    assert event_from_json(stored) == Answered("retry", "Ana")
 
 
 def test_a_person_who_picks_a_branch_ends_it_with_that_branch() -> None:

@@ -243,7 +243,8 @@ def possible(state: State) -> list[Event]:
         case AwaitHuman():
             chosen = [Answered(key, "Ana") for key in ("retry", "stop", "report:1:seen")]
             options = [Answered("option:0", "Ana")] if state.options else []
-            return [*chosen, *options, Expired("rejected"), Interrupted()]
+            words = Answered("words", "Ana", "Look again")
+            return [*chosen, words, *options, Expired("rejected"), Interrupted()]
         case Finish():
             return [Interrupted(), Answered("stop", "Bob")]
 
@@ -264,6 +265,7 @@ def test_on_every_route_the_books_fold_to_the_state_and_limits_hold(data: Any) -
         assert state.cycles <= task.max_depth
         assert state.retries <= task.retry_on_fail
         if isinstance(state.step, AskHuman):
-            assert [choice.key for choice in state.step.choices][-2:] == ["retry", "stop"]
+            shown = [choice.key for choice in state.step.choices if not choice.other]
+            assert shown[-3:] == ["words", "retry", "stop"]
     stored = [event_from_json(event_to_json(event)) for event in events]
     assert fold(stored) == state

@@ -335,3 +335,11 @@ def test_report_branches_are_those_that_end_in_a_report_in_table_order() -> None
 )
 def test_a_text_is_found_by_itself_or_by_its_number(name: str, index: int | None) -> None:
     assert position(name, ["Page loads", "404 error"]) == index
+
+
+def test_a_branch_may_say_what_its_button_says() -> None:
+    branches = {"go": {"action": "report", "label": " Deploy \n now "}, "wait": "report"}
+    table = parse_table([{"condition": "Ready", "branches": branches}, {"default": "escalate"}])
+    assert [branch.label for branch in table.conditions[0].branches] == ["Deploy now", ""]
+    assert parse_table(to_json(table)) == table
+    assert to_json(table)["conditions"][0]["branches"]["wait"] == {"action": "report"}
