@@ -104,21 +104,27 @@ Receive = Callable[[Update], Awaitable[None]]
 """Returns once the update is committed; only then may the platform hear that we have it."""
 
 
-class Adapter(Protocol):
-    name: str
-    """The platform, as in addresses."""
+class Renderer(Protocol):
+    """How a platform shows text. Pure and without a connection, so that what is said there may be
+    written where the platform is not connected."""
+
     numbers_buttons: bool
     """Every button stands under a number of the adapter's own, and no label is cut."""
 
     def label(self, text: str) -> str:
-        """What a button shows of a label: as much as fits, with an ellipsis where it is cut. Pure.
-        A label that was made so stays as it is."""
+        """What a button shows of a label: as much as fits, with an ellipsis where it is cut. A
+        label that was made so stays as it is."""
         ...
 
     def render(self, markdown: str) -> list[Body]:
-        """Markdown as the platform shows it, in as many messages as its limits need. Pure. Never
-        empty for text that is not blank, never a message over the limit."""
+        """Markdown as the platform shows it, in as many messages as its limits need. Never empty
+        for text that is not blank, never a message over the limit."""
         ...
+
+
+class Adapter(Renderer, Protocol):
+    name: str
+    """The platform, as in addresses."""
 
     async def start(self) -> str:
         """Connect, check the credentials, register commands; return who the bot is, for people.

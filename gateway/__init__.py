@@ -1,8 +1,9 @@
 """The running bot: from a platform's event to an answer, a question or a decision.
 
-`app` puts the parts together; `service` runs them, and wakes whoever a commit concerns; `config`
-reads bough.toml. A message goes through `inbound`, `turns` and `outbound`; a press through
-`inbound` to `questions` or `commands`.
-Imports point down: cli, app, service, inbound, commands, turns, status, views, questions,
-outbound, access, config. Below this package stand adapters and agent.
+`app` puts the parts together; `service` runs them, and wakes the session's lane, or delivery, that
+a commit concerns; `platform_supervisor` keeps the platforms served; `config` reads bough.toml. A
+message goes through `inbound`, `turns` and `outbound`; a press is checked in `inbound` and goes on
+to `questions` or `commands`.
+Imports point down: cli, app, service, platform_supervisor, inbound, commands, turns, status, views,
+questions, outbound, access, config. Below this package stand adapters and agent.
 """

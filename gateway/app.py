@@ -36,7 +36,7 @@ from gateway.loading import Loading
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
-from gateway.platforms import Platforms
+from gateway.platform_supervisor import PlatformSupervisor
 from gateway.questions.service import Questions
 from gateway.service import App
 from gateway.status.agents_panel import Live
@@ -148,21 +148,15 @@ def _assemble(
         store, model, parent, results, questions, compacting, composer, policy, answer_items
     )
     work = JobContext(store, models, model, parent, compacting, composer, config.tools)
-    runner = TurnRunner(
-        store,
-        failures,
-        policy,
-        results,
-        SignsOfLife(store, notices, composer, panel),
-        answer.run,
-        jobs(work),
-        running,
-    )
+    signs = SignsOfLife(store, notices, composer, panel)
+    runner = TurnRunner(store, failures, policy, results, signs, answer.run, jobs(work), running)
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
     told, woken = config.access.owners, delivery.notify
-    platforms = Platforms(by_platform, connections, store, router, composer, told, woken, loading)
+    platforms = PlatformSupervisor(
+        by_platform, connections, store, router, composer, told, woken, loading
+    )
     return App(config, store, platforms, scheduler, runner, router, questions, delivery, loading)
 
 

@@ -13,7 +13,7 @@ from gateway.inbound.router import Router
 from gateway.loading import Loading
 from gateway.loss import loss_in, tell_owners
 from gateway.outbound.delivery import Delivery
-from gateway.platforms import Platforms, close
+from gateway.platform_supervisor import PlatformSupervisor, close
 from gateway.questions.service import Questions
 from gateway.turns.failures import Tries
 from gateway.turns.runner import TurnRunner
@@ -35,7 +35,7 @@ ALIVE = "alive"
 class App:
     config: Config
     store: Store
-    platforms: Platforms
+    platforms: PlatformSupervisor
     scheduler: InProcessScheduler
     runner: TurnRunner
     router: Router

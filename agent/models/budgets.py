@@ -99,7 +99,7 @@ class Budgets:
 
     def _check(self, pot: Pot, cost: float | None, now: float) -> None:
         spent = self._spent.get(pot, 0.0)
-        aside = sum(held.amount for held in self._running if pot in held.pots)
+        aside = sum(one.amount for one in self._running if pot in one.pots)
         left = pot.limit - spent - aside
         if left > 0 if cost is None else cost <= max(left, 0.0):
             return

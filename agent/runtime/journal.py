@@ -96,5 +96,7 @@ class Journal:
 
 def claim(tx: Transaction, session: int, *, whole: bool = False) -> tuple[int, tuple[Entry, ...]]:
     """Take a session over: its new epoch, and the path its context is made of, or the `whole`."""
-    held = tx.tree.claim(session)
-    return held.epoch, tx.tree.path(held.leaf) if whole else tx.tree.context_path(held.leaf)
+    claimed = tx.tree.claim(session)
+    return claimed.epoch, tx.tree.path(claimed.leaf) if whole else tx.tree.context_path(
+        claimed.leaf
+    )

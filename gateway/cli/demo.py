@@ -101,7 +101,7 @@ def _scenes(config: Path) -> None:
         chat.say("check the site")
         chat.hear("resolved by the worker")
 
-        _title("3. The table did not foresee it: an overseer extends it, a fresh worker matches")
+        _title("3. The table did not foresee it: an overseer extends it, and the worker matches")
         chat.say("check the shop")
         chat.hear("resolved by the worker")
 

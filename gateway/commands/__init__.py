@@ -1,6 +1,7 @@
 """Chat commands: what people type, or press, to steer the bot itself.
 
-`context` is the one shape of them all: a plan that gives a Reply, an Act, a Job or a Move;
-`performer` carries it out. `registry` lists what can be typed and the jobs that leaves, `actions`
-what only buttons do. The plans stand in `activity` (what goes on), `tree` and `sessions`.
+`context` is the one shape of them all: a plan that gives a Reply, an Act, a Job or a Move, or a
+Slow step before one; `performer` carries it out. `registry` lists what can be typed and the jobs
+that leaves, `actions` what only buttons do. The plans stand in `activity` (what goes on), `tree`
+and `sessions`.
 """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters.base import Adapter
+from adapters.base import Renderer
 from agent.text.alike import skeleton
 from agent.text.markdown import bounded, escape, literal
 from agent.text.untrusted import visible
@@ -35,20 +35,20 @@ class Offer:
 
 
 def offer(
-    adapter: Adapter | None, labels: Sequence[str], wholes: Sequence[str] | None = None
+    renderer: Renderer | None, labels: Sequence[str], wholes: Sequence[str] | None = None
 ) -> Offer:
     """Buttons of one message. `wholes`: what each stands for, where that is more than its label."""
     names = [_line(label) for label in labels]
-    if adapter is None:
+    if renderer is None:
         return Offer(tuple(names))
-    shown = tuple(adapter.label(name) for name in names)
+    shown = tuple(renderer.label(name) for name in names)
     if list(shown) == names and not _confusable(shown):
         return Offer(shown)
     full = names if wholes is None else [_line(whole) for whole in wholes]
     notes = _notes(names)
-    if adapter.numbers_buttons:
+    if renderer.numbers_buttons:
         return Offer(tuple(map(_noted, full, notes)))
-    numbered = tuple(adapter.label(f"{place}. {name}") for place, name in enumerate(names, 1))
+    numbered = tuple(renderer.label(f"{place}. {name}") for place, name in enumerate(names, 1))
     lines = [
         f"**{place}.** {_noted(_full(text), escape(note))}"
         for place, (text, note) in enumerate(zip(full, notes, strict=True), 1)

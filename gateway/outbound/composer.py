@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from adapters.base import Adapter, Body, Button, Edit, Post, Upload
+from adapters.base import Body, Button, Edit, Post, Renderer, Upload
 from adapters.events import Conversation, Message, User
 from gateway.outbound.choices import Offer, offer
 from storage.records.entries import Json
@@ -18,19 +18,19 @@ _SAMPLE = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    adapters: Mapping[str, Adapter]
-    """By platform."""
+    renderers: Mapping[str, Renderer]
+    """By platform, whether it is connected or not."""
     max_messages: int = 20
     """A text of more platform messages goes as a file, with its beginning as a message."""
 
     def serves(self, address: str) -> bool:
-        return Conversation.parse(address).platform in self.adapters
+        return Conversation.parse(address).platform in self.renderers
 
     def offer(
         self, address: str, labels: Sequence[str], wholes: Sequence[str] | None = None
     ) -> Offer:
         """What buttons there say, and what the text says so that nobody takes one for another."""
-        return offer(self._adapter(address), labels, wholes)
+        return offer(self._renderer(address), labels, wholes)
 
     def post(
         self,
@@ -150,11 +150,11 @@ class Composer:
         return [bodies[0], *self._render(address, note)], StoredFile("answer.md", kept)
 
     def _render(self, address: str, markdown: str) -> list[Body]:
-        adapter = self._adapter(address)
-        return adapter.render(markdown) if adapter is not None else [{"text": markdown}]
+        renderer = self._renderer(address)
+        return renderer.render(markdown) if renderer is not None else [{"text": markdown}]
 
-    def _adapter(self, address: str) -> Adapter | None:
-        return self.adapters.get(Conversation.parse(address).platform)
+    def _renderer(self, address: str) -> Renderer | None:
+        return self.renderers.get(Conversation.parse(address).platform)
 
 
 _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}

@@ -19,8 +19,8 @@ def begun(tx: Transaction, session: int) -> list[InboxRow]:
 
 def end_rows(tx: Transaction, session: int, rows: list[InboxRow]) -> None:
     """End rows without an answer, and give the calls that were cut a result."""
-    held = tx.tree.claim(session)
-    path = list(path_tail(tx, held.leaf))
+    claimed = tx.tree.claim(session)
+    path = list(path_tail(tx, claimed.leaf))
     settle_running(tx, session, path)
     _finish(tx, session, rows, path)
 
@@ -29,8 +29,8 @@ def end_everything(tx: Transaction, session: int, questions: Questions) -> bool:
     """The same with all rows, and with what waits for people or runs in the background; False where
     there was nothing."""
     rows = tx.inbox.unfinished(session)
-    held = tx.tree.claim(session)
-    path = list(tx.tree.context_path(held.leaf))
+    claimed = tx.tree.claim(session)
+    path = list(tx.tree.context_path(claimed.leaf))
     settle_running(tx, session, path)
     ended = _end_delegations(tx, session, path, questions)
     _finish(tx, session, rows, path)

@@ -77,7 +77,7 @@ class TurnRunner:
                 if not turn.left:
                     return  # What came since has woken the session itself.
         except EpochLost:
-            log.info("session %s is held by a newer turn", session)
+            log.info("session %s is claimed by a newer turn", session)
 
     async def _do(self, turn: Turn) -> None:
         session = turn.journal.session
@@ -115,11 +115,11 @@ class TurnRunner:
         rows = self.policy.due(unfinished)
         if not rows:
             return None
-        held = tx.tree.claim(session)
-        is_leaf = known and known[-1].id == held.leaf
-        if held.leaf is not None and not is_leaf and tx.tree.entry(held.leaf).depth > LONG:
-            return _Unread(held.leaf)
-        path = list(known if is_leaf else tx.tree.context_path(held.leaf))
+        claimed = tx.tree.claim(session)
+        is_leaf = known and known[-1].id == claimed.leaf
+        if claimed.leaf is not None and not is_leaf and tx.tree.entry(claimed.leaf).depth > LONG:
+            return _Unread(claimed.leaf)
+        path = list(known if is_leaf else tx.tree.context_path(claimed.leaf))
         fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
         if fresh and path and (full := too_deep(path[-1].depth, self.policy.config)) is not None:
             self._refuse(tx, rows, full)
@@ -130,7 +130,7 @@ class TurnRunner:
         for row in fresh:
             path.append(append_message(tx, row, session, path[-1].id if path else None))
         context = self._paths.context(session)
-        journal = Journal(self.store, session, held.epoch, tuple(path), context=context)
+        journal = Journal(self.store, session, claimed.epoch, tuple(path), context=context)
         call = pending_call(tx, rows[0])
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)

@@ -100,7 +100,7 @@ def database_of(url: str) -> Database:
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise StoreUnavailable(
             "[storage] url is not a database URL; write it like sqlite:///bough.db "
-            "or postgresql://user:password@host/bough"
+            "or postgresql://user@host/bough"
         ) from None
     match backend:
         case "sqlite":
@@ -110,7 +110,7 @@ def database_of(url: str) -> Database:
         case _:
             raise StoreUnavailable(
                 f"[storage] url names {backend}, but Bough keeps its data in SQLite or PostgreSQL; "
-                "write it like sqlite:///bough.db or postgresql://user:password@host/bough"
+                "write it like sqlite:///bough.db or postgresql://user@host/bough"
             )
 
 

@@ -55,10 +55,13 @@ async def test_a_paused_child_makes_no_model_call_until_it_is_resumed(store: Sto
         await running(g)
         await g.chat.say("/agents")
         await g.chat.press(await g.hears("now: model"), "Pause agent 1")
-        await asyncio.sleep(0.8)
-        assert len(g.model.of("worker")) == 1
+        (child,) = g.app.router.context.active.values()
+        while not child.calls:
+            await asyncio.sleep(0.01)
         await g.chat.say("/agents")
-        await g.chat.press(await g.hears("paused"), "Resume agent 1")
+        again = await g.hears("paused")
+        assert len(g.model.of("worker")) == 1
+        await g.chat.press(again, "Resume agent 1")
         await g.hears("worked")
 
 

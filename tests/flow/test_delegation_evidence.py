@@ -131,7 +131,10 @@ async def test_a_person_who_chooses_a_report_with_evidence_brings_the_envelope(
     ]
     async with gateway(rules, store=store, config=looking(tmp_path / "w")) as g:
         await g.chat.say("go")
-        await g.chat.press(await asked(g, "Lost?"), "There")
+        question = await asked(g, "Lost?")
+        await g.chat.press(question, "Other outcomes…")
+        await g.settled()
+        await g.chat.press(question, "There")
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["resolved_by"] == "human"
         assert result["summary"].endswith("it glows")
@@ -185,7 +188,7 @@ async def test_a_judged_task_is_listed_by_who_resolved_it(store: Store) -> None:
     async with gateway(rules, store=store, config={"models": models}) as g:
         await ask_one(g)
         await g.chat.say("/agents")
-        assert "completed · worker · m-worker" in (await g.hears("#1 write")).text
+        assert "completed · judge: PASS · worker · m-worker" in (await g.hears("#1 write")).text
 
 
 class StrictModel(SpyModel):

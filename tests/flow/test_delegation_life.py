@@ -157,28 +157,6 @@ def test_there_is_no_cap_unless_it_is_set_and_it_has_a_floor(given: float, cap: 
     assert life_of_children(config).cap == cap
 
 
-async def test_a_paused_child_makes_no_call_until_it_goes_on(store: Store) -> None:
-    rules = [
-        delegates({"goal": "x"}),
-        calls("think", {"thought": "hm"}, turn=0),
-        says("done"),
-        ANSWER,
-    ]
-    rules[1]["reply"]["delay"] = 0.2
-    async with gateway(rules, store=store) as g:
-        await g.chat.say("go")
-        await g.model.called("worker")
-        (activity,) = g.app.runner.results.subagents.active.values()
-        activity.pause()
-        async with asyncio.timeout(PATIENCE):
-            while activity.calls < 1:
-                await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
-        assert len(g.model.of("worker")) == 1
-        activity.resume()
-        assert results_in((await g.hears("result: ")).text)[0]["status"] == "completed"
-
-
 def batch_rules(last: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         delegates({"tasks": [{"goal": "quick"}, {"goal": "slow"}]}),

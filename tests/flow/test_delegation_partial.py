@@ -75,6 +75,8 @@ async def test_with_a_table_the_last_words_go_the_way_of_the_default(store: Stor
     async with gateway([delegates(task), HALF, THINKS, ANSWER], store=store) as g:
         await g.chat.say("go")
         question = await asked(g, "half of it")
+        await g.chat.press(question, "Other outcomes…")
+        await g.settled()
         await g.chat.press(question, "There")
         assert results_in((await g.hears("result: ")).text)[0]["resolved_by"] == "human"
 

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.base import Misconfigured, Outgoing, Receive, Unavailable
 from adapters.recording import RecordingAdapter
-from gateway import platforms
+from gateway import platform_supervisor
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.service import App
@@ -92,7 +92,7 @@ async def both(store: Store) -> AsyncIterator[Both]:
 
 @pytest.fixture(autouse=True)
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "STEADY", 0.05)
+    monkeypatch.setattr(platform_supervisor, "STEADY", 0.05)
 
 
 async def test_a_bug_of_one_platform_leaves_the_other_and_is_logged_with_one_traceback(

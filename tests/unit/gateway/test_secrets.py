@@ -10,7 +10,9 @@ import pytest
 from gateway.cli.main import FAILURE, run
 from gateway.config import Config, all_secrets, environment_secrets, secrets_of
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
+from storage.errors import StoreUnavailable
 from storage.interchange.redaction import REDACTED, redactor
+from storage.sql.dialect import database_of
 
 LOGIN = "https://bob:pa%24s%2Fw0rd@files.example/bot"
 BASE = "https://models.example/v1?key=qu3ry-key&api-version=2024-10-21"
@@ -126,3 +128,11 @@ def test_a_fault_that_nobody_foresaw_goes_through_the_log(
 ) -> None:
     assert run(argparse.Namespace()) == FAILURE  # has no command
     assert "stopped by a fault of its own" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["mysql://host/bough", "bough.db"])
+def test_how_to_write_the_url_of_a_database_is_shown_whole(url: str) -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        database_of(url)
+    assert "postgresql://" in str(refused.value)
+    assert redactor(())(str(refused.value)) == str(refused.value)

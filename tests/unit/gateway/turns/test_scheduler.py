@@ -124,7 +124,7 @@ async def test_a_held_lane_has_ended_its_turn_and_begins_none() -> None:
         assert ran
         assert turns.cancelled == [1]
         lanes.wake(1)
-        await asyncio.sleep(0.05)
+        await until_idle(lanes)
         assert len(turns.begun) == 1
     await started(turns, 2)
     turns.go_on.set()

@@ -37,7 +37,7 @@ class _Outage:
 
 
 @dataclass
-class Platforms:
+class PlatformSupervisor:
     adapters: Mapping[str, Adapter]
     serving: Connections
     """Those that have started: only these can send."""
