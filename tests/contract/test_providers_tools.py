@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent.delegation.caller import Caller, Limits
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.offer import offer
 from agent.delegation.core.overseer import EXTEND_TABLE
-from agent.delegation.offer import offer
 from agent.models.base import REQUIRED, ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.tools.base import function_schema
