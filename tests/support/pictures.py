@@ -28,8 +28,8 @@ SCENES = (
     ("check the site", "2/2"),
     ("check the shop", "sold out until Monday"),
     ("/branch 10", "Bring a summary along"),
-    ("deploy", "] Stop"),
-    ("#9", "resolved by the human"),
+    ("deploy", "] Other outcomes"),
+    ("#8", "resolved by the human"),
     ("/tree", "no-tools"),
 )
 """What is typed, and what is shown once that was done."""
