@@ -8,7 +8,7 @@ silence, by a restart, or by another question's button.
 import logging
 from dataclasses import asdict, dataclass, replace
 
-from adapters.events import Press, User
+from adapters.events import Message, Press, User
 from agent.text.untrusted import visible
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
@@ -85,6 +85,13 @@ class Questions:
         if len(words) > MOST_WORDS:
             return TOO_LONG.format(length=len(words), most=MOST_WORDS)
         return self._decide(tx, question, WORDS, by, words)
+
+    def is_answer(self, question: Question, message: Message) -> bool:
+        """Whether this very message decided: platforms tell of changes that change no words."""
+        return question.choice == WORDS and (question.decided_by, question.words) == (
+            message.user.identity,
+            visible(message.text).strip(),
+        )
 
     def _decide(
         self, tx: Transaction, question: Question, choice: str, by: User, words: str = ""

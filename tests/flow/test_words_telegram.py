@@ -163,6 +163,24 @@ async def test_what_is_no_answer_is_said_and_the_question_stays_open(
         await went_on(g, question)
 
 
+async def test_an_answer_that_was_too_long_is_taken_once_its_author_has_shortened_it(
+    tmp_path: Path,
+) -> None:
+    async with telegram_gateway(tmp_path, RULES) as g:
+        question = await asks(g)
+        said = g.say("x" * (MOST_WORDS + 1), reply_to=question)["message"]
+        await g.hears("answer again, shorter")
+        g.telegram.edit(said, WORDS)
+        await went_on(g, question)
+        texts = len(g.texts())
+        g.telegram.edit(said, WORDS)  # its preview came, say
+        g.telegram.edit(said, "Look at the floor")
+        await g.hears("Your reply changes nothing any more.")
+        await g.settled()
+        assert len(g.texts()) == texts + 1
+        assert len(g.asked("parent")) == 2
+
+
 async def test_a_reply_to_a_closed_question_is_told_what_became_of_it(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, RULES) as g:
         question = await asks(g)
@@ -201,6 +219,8 @@ async def test_after_words_the_worker_may_ask_again(tmp_path: Path) -> None:
         g.say("Look again", reply_to=question)
         second = await g.hears("May it be dead?", count=2)
         assert "Olga answered: Look again" in second["text"]
+        *_, list_end, cost = second["text"].splitlines()
+        assert (list_end, cost[:11]) == ("", "Cost so far"), "it is no part of the list's last item"
         g.press(second, "It moved")
         result = await result_of(g)
         assert (result["branch"], result["resolved_by"]) == ("moved", "human")
