@@ -65,6 +65,8 @@ class Copies:
         parcels = self.composer.post(address, face.before) if face.before else []
         parcels += self.composer.post(address, face.text, buttons=buttons)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
+        for row in rows[:-1]:
+            tx.questions.add_post(question.id, address, row.id, prompt=True)
         tx.questions.add_post(question.id, address, rows[-1].id)
         put_buttons(tx, rows[-1], face.buttons)
 
@@ -98,7 +100,7 @@ class Copies:
         """Show on every copy what became of the question; their buttons go."""
         for post in tx.questions.posts(question.id):
             if post.prompt:
-                continue  # Telegram changes no message that asks for a reply.
+                continue  # It shows no buttons, and Telegram changes none that asks for a reply.
             text = self._face(question, post.address).text
             end = ending(question)
             for parcel in self.composer.amend(post.address, text, end, row=post.outbox):

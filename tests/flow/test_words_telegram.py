@@ -181,6 +181,24 @@ async def test_an_answer_that_was_too_long_is_taken_once_its_author_has_shortene
         assert len(g.asked("parent")) == 2
 
 
+async def test_a_question_of_several_messages_is_answered_by_a_reply_to_any_of_them(
+    tmp_path: Path,
+) -> None:
+    branches = {f"b{n}": {"action": "report", "label": f"{n} {'x' * 160}"} for n in range(20)}
+    gone = {**TABLE[0], "branches": {**TABLE[0]["branches"], **branches}}
+    task = {"goal": "Check the page", "branch_table": [gone, *TABLE[1:]]}
+    rules = [call("parent", "delegate_task", task, last="(^|: )go$"), *RULES[1:]]
+    async with telegram_gateway(tmp_path, rules) as g:
+        question = await asks(g)
+        first, *_, last = g.telegram.messages(OWNER)
+        assert last["message_id"] == question["message_id"]
+        g.say(WORDS, reply_to=first)
+        assert (await result_of(g))["instructions"] == [{"name": "Olga", "words": WORDS}]
+        await g.settled()
+        assert g.telegram.labels(question) == []
+        assert sum("Olga answered" in text for text in g.texts()) == 1
+
+
 async def test_a_reply_to_a_closed_question_is_told_what_became_of_it(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, RULES) as g:
         question = await asks(g)
