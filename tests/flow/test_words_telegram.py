@@ -184,8 +184,9 @@ async def test_an_answer_that_was_too_long_is_taken_once_its_author_has_shortene
 async def test_a_question_of_several_messages_is_answered_by_a_reply_to_any_of_them(
     tmp_path: Path,
 ) -> None:
-    branches = {f"b{n}": {"action": "report", "label": f"{n} {'x' * 160}"} for n in range(20)}
-    gone = {**TABLE[0], "branches": {**TABLE[0]["branches"], **branches}}
+    asks_people = {"action": "escalate", "tier": "human", "prompt": "May it be dead?"}
+    long = {f"b{n}": {"action": "report", "label": f"{n} {'x' * 160}"} for n in range(20)}
+    gone = {"condition": "It is gone", "branches": {"match": asks_people, **long}}
     task = {"goal": "Check the page", "branch_table": [gone, *TABLE[1:]]}
     rules = [call("parent", "delegate_task", task, last="(^|: )go$"), *RULES[1:]]
     async with telegram_gateway(tmp_path, rules) as g:
