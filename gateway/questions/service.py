@@ -87,11 +87,11 @@ class Questions:
         return self._decide(tx, question, WORDS, by, words)
 
     def is_answer(self, question: Question, message: Message) -> bool:
-        """Whether this very message decided: platforms tell of changes that change no words."""
-        return question.choice == WORDS and (question.decided_by, question.words) == (
-            message.user.identity,
-            visible(message.text).strip(),
-        )
+        """Whether it is the message that decided, told of again: not all that platforms call an
+        edit changes words."""
+        decided = (question.choice, question.decided_by, question.words)
+        said = (WORDS, message.user.identity, visible(message.text).strip())
+        return message.kind == "edit" and decided == said
 
     def _decide(
         self, tx: Transaction, question: Question, choice: str, by: User, words: str = ""
