@@ -30,6 +30,7 @@ TOO_LONG = (
     "question is still open: answer again, shorter."
 )
 NOTHING_SAID = "There were no words in your answer. The question is still open."
+ASKED_BEFORE = "Reply to the message that asks you for your answer, or to the question itself."
 NO_WORDS = "This question takes no answer in words: press one of its buttons."
 
 
@@ -66,8 +67,7 @@ class Questions:
                 self._copies.turn(tx, question, button, press, page)
                 return ""
             case AnswerInWords() if not press.words:
-                self._copies.prompt(tx, question, button, press)
-                return ""
+                return "" if self._copies.prompt(tx, question, button, press) else ASKED_BEFORE
             case AnswerInWords():
                 told = self.answer(tx, question, press.words, by)
             case Decide(choice=choice):

@@ -99,7 +99,10 @@ async def test_the_button_asks_for_a_reply_and_that_is_the_instruction(tmp_path:
         assert sent["reply_markup"] == {"force_reply": True, "selective": True}
         assert prompt["text"].startswith("Olga, Decision needed · Check the page")
         assert sent["entities"][0]["user"]["id"] == OWNER
+        g.press(question, "Answer in words")
+        assert "the message that asks you for your answer" in await g.told(2)
         await g.settled()
+        assert len(g.texts()) == 2
         assert g.telegram.labels(question), "the question is open"
         g.say(WORDS, reply_to=prompt)
         await went_on(g, question)
