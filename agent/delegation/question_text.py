@@ -51,10 +51,11 @@ def _expected(conditions: list[str]) -> str:
 
 
 def _tried(state: State) -> list[str]:
-    """The last attempts but this one, which is what the question is about."""
+    """The last attempts, where there was one before this, which is what the question is about. An
+    empty line ends the list: what follows would be a part of its last item."""
     if len(state.tried) < 2:
         return []
-    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in state.tried[-_TRIED:])]
+    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in state.tried[-_TRIED:]), ""]
 
 
 def _cost(spent: Mapping[str, Usage]) -> str:

@@ -30,7 +30,8 @@ class Replies:
     composer: Composer
 
     async def take(self, arrival: Arrival, message: Message) -> bool:
-        """`taken`, for somebody who may decide and maybe not talk."""
+        """`taken`, for somebody who may decide and maybe not talk. An edit of a reply is one
+        too."""
         if not message.reply_to or not self.access.may_command(message.user.identity):
             return False
         if await self.store.read(lambda tx: _question(tx, message)) is None:
@@ -63,7 +64,7 @@ class Replies:
 
     def _answered(self, tx: Transaction, question: Question, message: Message) -> str:
         if question.state is not QuestionState.OPEN:
-            return _closed(question)
+            return "" if self.questions.is_answer(question, message) else _closed(question)
         if message.attachments:
             return FILES
         told = self.questions.answer(tx, question, message.text, message.user)

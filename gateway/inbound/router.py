@@ -199,7 +199,10 @@ class Router:
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is
-        new."""
+        new. A reply to a question is read again: its author was asked for a shorter one, say."""
+        command = parse_command(edit.text) is not None
+        if not command and await self._replies.take(_arrival(edit), edit):
+            return
         if not self.access.may_talk(edit.user.identity):
             return
         message = first_sent(edit)

@@ -15,6 +15,7 @@ from gateway.outbound.choices import effects
 from gateway.outbound.composer import Composer
 from gateway.questions.outcome import ending
 from storage.records.buttons import AnswerInWords, ButtonRow, Decide, OnQuestion, ShowChoices
+from storage.records.inbox_outbox import OutboxRow, OutboxState
 from storage.records.questions import WORDS, Choice, Question
 from storage.store import Transaction
 
@@ -65,6 +66,8 @@ class Copies:
         parcels = self.composer.post(address, face.before) if face.before else []
         parcels += self.composer.post(address, face.text, buttons=buttons)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
+        for row in rows[:-1]:
+            tx.questions.add_post(question.id, address, row.id, prompt=True)
         tx.questions.add_post(question.id, address, rows[-1].id)
         put_buttons(tx, rows[-1], face.buttons)
 
@@ -86,19 +89,26 @@ class Copies:
         )
         put_buttons(tx, tx.outbox.enqueue(edit), face.buttons)
 
-    def prompt(self, tx: Transaction, question: Question, button: ButtonRow, press: Press) -> None:
-        """Ask who pressed for words, as a reply."""
+    def prompt(self, tx: Transaction, question: Question, button: ButtonRow, press: Press) -> bool:
+        """Ask who pressed for words, as a reply; False where they were asked there before."""
         address = place_of(button.address, press).address
+        prompts = [p for p in tx.questions.posts(question.id) if p.prompt and p.address == address]
+        sent = (tx.outbox.get(post.outbox) for post in prompts)
+        if any(
+            _asked(row) == press.user.id and row.state is not OutboxState.FAILED for row in sent
+        ):
+            return False
         head = question.text.partition("\n")[0]
         parcels = self.composer.post(address, f"{head}\n\n{PROMPT}", asks=press.user)
         rows = [tx.outbox.enqueue(parcel) for parcel in parcels]
         tx.questions.add_post(question.id, address, rows[-1].id, prompt=True)
+        return True
 
     def close(self, tx: Transaction, question: Question) -> None:
         """Show on every copy what became of the question; their buttons go."""
         for post in tx.questions.posts(question.id):
             if post.prompt:
-                continue  # Telegram changes no message that asks for a reply.
+                continue  # It shows no buttons, and Telegram changes none that asks for a reply.
             text = self._face(question, post.address).text
             end = ending(question)
             for parcel in self.composer.amend(post.address, text, end, row=post.outbox):
@@ -127,6 +137,11 @@ class Copies:
         if listing and not self.composer.fits(address, text):
             return _Face(listing, _joined(question.text, question.details), buttons)
         return _Face("", text, buttons)
+
+
+def _asked(prompt: OutboxRow) -> str:
+    """Whose reply a message wants, by their platform's id; "" for nobody's."""
+    return str(prompt.payload.get("asks", {}).get("id", ""))
 
 
 def _asks(item: _Item) -> bool:

@@ -8,7 +8,7 @@ silence, by a restart, or by another question's button.
 import logging
 from dataclasses import asdict, dataclass, replace
 
-from adapters.events import Press, User
+from adapters.events import Message, Press, User
 from agent.text.untrusted import visible
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
@@ -30,6 +30,7 @@ TOO_LONG = (
     "question is still open: answer again, shorter."
 )
 NOTHING_SAID = "There were no words in your answer. The question is still open."
+ASKED_BEFORE = "Reply to the message that asks you for your answer, or to the question itself."
 NO_WORDS = "This question takes no answer in words: press one of its buttons."
 
 
@@ -66,8 +67,7 @@ class Questions:
                 self._copies.turn(tx, question, button, press, page)
                 return ""
             case AnswerInWords() if not press.words:
-                self._copies.prompt(tx, question, button, press)
-                return ""
+                return "" if self._copies.prompt(tx, question, button, press) else ASKED_BEFORE
             case AnswerInWords():
                 told = self.answer(tx, question, press.words, by)
             case Decide(choice=choice):
@@ -85,6 +85,13 @@ class Questions:
         if len(words) > MOST_WORDS:
             return TOO_LONG.format(length=len(words), most=MOST_WORDS)
         return self._decide(tx, question, WORDS, by, words)
+
+    def is_answer(self, question: Question, message: Message) -> bool:
+        """Whether it is the message that decided, told of again: not all that platforms call an
+        edit changes words."""
+        decided = (question.choice, question.decided_by, question.words)
+        said = (WORDS, message.user.identity, visible(message.text).strip())
+        return message.kind == "edit" and decided == said
 
     def _decide(
         self, tx: Transaction, question: Question, choice: str, by: User, words: str = ""

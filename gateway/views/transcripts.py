@@ -19,18 +19,19 @@ PIECE = 1_500
 LINE = 200
 """Characters of what stands on one line, not in a block."""
 
+_MOST_DIGITS = 9
+
 
 def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[MenuItem]]:
     """What the children of one delegation said, turn by turn; with a second number, that page of
     it. With the ways to the pages beside it."""
     number, _, asked = argument.partition(" ")
     rows = {row.id: row for row, _ in family(tx, session)}
-    digits = number.removeprefix("#")
-    row = rows.get(int(digits)) if digits.isdecimal() else None
+    row = rows.get(_whole(number.removeprefix("#")))
     if row is None:
         return f"There is no delegation {escape(bounded(number, 40))} in this conversation.", []
     pages = _pages(_turns(tx, row))
-    page = min(max(int(asked), 1), len(pages)) if asked.isdecimal() else 1
+    page = min(max(_whole(asked), 1), len(pages))
     text = pages[page - 1]
     if len(pages) > 1:
         text += f"\n\n_Page {page} of {len(pages)}_"
@@ -44,6 +45,11 @@ def transcript(tx: Transaction, session: int, argument: str) -> tuple[str, list[
         MenuItem(label, RunCommand(f"agents {row.id} {to}"), beside=at > 0)
         for at, (label, to) in enumerate(there)
     ]
+
+
+def _whole(digits: str) -> int:
+    """0 for what is no number that anything here has."""
+    return int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
 
 
 def _turns(tx: Transaction, row: Delegation) -> Iterator[list[str]]:

@@ -89,4 +89,4 @@ class QuestionPost:
     outbox: int
     """The outbox row that carries it."""
     prompt: bool = False
-    """It only asks for an answer in words, as a reply to it; the question stands elsewhere."""
+    """A reply to it answers, and that is all: question and buttons stand elsewhere."""

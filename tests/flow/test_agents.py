@@ -109,6 +109,10 @@ async def test_a_number_shows_what_its_children_said(store: Store) -> None:
         assert "worked well" in shown.text
         await g.chat.say("/agents 99")
         await g.hears("no delegation 99")
+        await g.chat.say(f"/agents {'7' * 5_000}")
+        await g.hears("no delegation 777")
+        await g.chat.say(f"/agents 1 {'7' * 5_000}")
+        await g.hears("worker 1", count=2)
 
 
 async def test_a_long_transcript_has_pages(store: Store) -> None:

@@ -248,6 +248,34 @@ async def test_a_worker_that_reads_much_is_compacted_and_keeps_its_task_and_its_
         assert json.loads(row.result)["usage"]["calls"] == len(worker) + len(summaries)
 
 
+async def test_a_compacted_worker_keeps_its_task_however_long_what_it_was_told_since(
+    store: Store, tmp_path: Path
+) -> None:
+    config = looking(tmp_path, models=SMALL)
+    text = "".join(f"line {n} of the file\n" for n in range(1, 2_000))
+    (tmp_path / "work" / "long.txt").write_text(text)
+    along = table({"action": "escalate", "tier": "overseer"})
+    odd = {"goal": "read all of it", "context": "Only odd lines count.", "branch_table": along}
+    check = {"check": f"{'Why is that so? ' * 300}And when?"}
+    rules = [
+        delegates(odd),
+        SUMMARY,
+        reports("default", "default", last="^Task"),
+        calls("ask_worker", check, tier="overseer"),
+        calls("read_file", {"path": "long.txt"}, last="And when|needs to know"),
+        calls("read_file", {"path": "long.txt", "offset": "{1}"}, last=r"with offset=(\d+)"),
+        reports("There", "match"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store, config=config) as g:
+        assert (await ask_one(g))["branch"] == "match"
+        worker = g.model.of("worker")
+        assert any(is_summary(request) for request in worker)
+        last = json.dumps([r for r in worker if not is_summary(r)][-1].messages)
+        assert "Only odd lines count." in last
+        assert "Then end with report_outcome again." in last
+
+
 async def test_a_worker_that_overflows_is_compacted_and_goes_on(
     store: Store, tmp_path: Path
 ) -> None:

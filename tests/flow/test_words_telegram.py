@@ -99,7 +99,10 @@ async def test_the_button_asks_for_a_reply_and_that_is_the_instruction(tmp_path:
         assert sent["reply_markup"] == {"force_reply": True, "selective": True}
         assert prompt["text"].startswith("Olga, Decision needed · Check the page")
         assert sent["entities"][0]["user"]["id"] == OWNER
+        g.press(question, "Answer in words")
+        assert "the message that asks you for your answer" in await g.told(2)
         await g.settled()
+        assert len(g.texts()) == 2
         assert g.telegram.labels(question), "the question is open"
         g.say(WORDS, reply_to=prompt)
         await went_on(g, question)
@@ -163,6 +166,43 @@ async def test_what_is_no_answer_is_said_and_the_question_stays_open(
         await went_on(g, question)
 
 
+async def test_an_answer_that_was_too_long_is_taken_once_its_author_has_shortened_it(
+    tmp_path: Path,
+) -> None:
+    async with telegram_gateway(tmp_path, RULES) as g:
+        question = await asks(g)
+        said = g.say("x" * (MOST_WORDS + 1), reply_to=question)["message"]
+        await g.hears("answer again, shorter")
+        g.telegram.edit(said, WORDS)
+        await went_on(g, question)
+        texts = len(g.texts())
+        g.telegram.edit(said, WORDS)  # its preview came, say
+        g.telegram.edit(said, "Look at the floor")
+        await g.hears("Your reply changes nothing any more.")
+        await g.settled()
+        assert len(g.texts()) == texts + 1
+        assert len(g.asked("parent")) == 2
+
+
+async def test_a_question_of_several_messages_is_answered_by_a_reply_to_any_of_them(
+    tmp_path: Path,
+) -> None:
+    asks_people = {"action": "escalate", "tier": "human", "prompt": "May it be dead?"}
+    long = {f"b{n}": {"action": "report", "label": f"{n} {'x' * 160}"} for n in range(20)}
+    gone = {"condition": "It is gone", "branches": {"match": asks_people, **long}}
+    task = {"goal": "Check the page", "branch_table": [gone, *TABLE[1:]]}
+    rules = [call("parent", "delegate_task", task, last="(^|: )go$"), *RULES[1:]]
+    async with telegram_gateway(tmp_path, rules) as g:
+        question = await asks(g)
+        first, *_, last = g.telegram.messages(OWNER)
+        assert last["message_id"] == question["message_id"]
+        g.say(WORDS, reply_to=first)
+        assert (await result_of(g))["instructions"] == [{"name": "Olga", "words": WORDS}]
+        await g.settled()
+        assert g.telegram.labels(question) == []
+        assert sum("Olga answered" in text for text in g.texts()) == 1
+
+
 async def test_a_reply_to_a_closed_question_is_told_what_became_of_it(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, RULES) as g:
         question = await asks(g)
@@ -201,6 +241,8 @@ async def test_after_words_the_worker_may_ask_again(tmp_path: Path) -> None:
         g.say("Look again", reply_to=question)
         second = await g.hears("May it be dead?", count=2)
         assert "Olga answered: Look again" in second["text"]
+        *_, list_end, cost = second["text"].splitlines()
+        assert (list_end, cost[:11]) == ("", "Cost so far"), "it is no part of the list's last item"
         g.press(second, "It moved")
         result = await result_of(g)
         assert (result["branch"], result["resolved_by"]) == ("moved", "human")

@@ -34,6 +34,11 @@ class HandOverRequest:
     """The child's."""
 
 
+MOST_STEPS = 500
+"""Model calls that a task may ask for, where fewer are configured."""
+MOST_ROUNDS = 20
+"""Rounds with the overseer that a table may ask for, where fewer are configured."""
+
 HandOver = Callable[[HandOverRequest], Awaitable[Hydrated | None]]
 """What is handed over, read and cut to the child's budget; None for nothing. Raises ToolError."""
 
@@ -98,8 +103,8 @@ class Planner:
             context=context,
             worker=worker,
             overseer=children.overseer(asked, warnings),
-            max_iterations=given.max_iterations or self.limits.max_iterations,
-            max_depth=self._escalation_depth(table),
+            max_iterations=self._steps(given.max_iterations, warnings),
+            max_depth=self._escalation_depth(table, warnings),
             table=table,
             reasoning_effort=given.reasoning_effort,
             toolsets=toolsets,
@@ -122,10 +127,14 @@ class Planner:
         except TableError as error:
             raise ToolError(f"branch_table: {error}") from None
 
-    def _escalation_depth(self, table: BranchTable | None) -> int:
-        if table is None or table.max_escalation_depth is None:
-            return self.limits.max_escalation_depth
-        return table.max_escalation_depth
+    def _steps(self, asked: int | None, warnings: list[str]) -> int:
+        default = self.limits.max_iterations
+        return _at_most(MOST_STEPS, asked, default, "max_iterations", warnings)
+
+    def _escalation_depth(self, table: BranchTable | None, warnings: list[str]) -> int:
+        asked = table.max_escalation_depth if table is not None else None
+        default = self.limits.max_escalation_depth
+        return _at_most(MOST_ROUNDS, asked, default, "max_escalation_depth", warnings)
 
     def _toolsets(
         self,
@@ -168,3 +177,13 @@ class Planner:
                 f"role orchestrator has no effect: max_spawn_depth is {self.limits.max_spawn_depth}"
             )
         return "leaf"
+
+
+def _at_most(most: int, asked: int | None, default: int, name: str, warnings: list[str]) -> int:
+    """What a model asks for: whoever configured more allows more."""
+    if asked is None:
+        return default
+    if asked > (most := max(most, default)):
+        warnings.append(f"{name}: {asked:,} is more than {most}, which is taken")
+        return most
+    return asked

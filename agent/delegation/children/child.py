@@ -183,7 +183,9 @@ class Child:
             if entry.body["role"] == "user" or entry.body.get("correction")
         ]
         room = min(KEPT_LIMIT, (self.agent.spec.context_window or DEFAULT_WINDOW) // 2)
-        return cut_head("\n\n".join([cut(task, room // 2), *told]), room)
+        kept = cut(task, room // 2)
+        since = cut_head("\n\n".join(told), max(room - len(kept), room // 2))
+        return f"{kept}\n\n{since}" if told else kept
 
 
 def title_of(run: Run) -> str:

@@ -213,6 +213,16 @@ async def test_without_an_escalation_model_the_overseer_tier_escalates() -> None
     assert any("'nope' is not configured" in warning for warning in unknown.warnings)
 
 
+async def test_no_model_asks_for_endless_steps_or_rounds_with_the_overseer() -> None:
+    endless = {"max_iterations": 10**9, "branch_table": table_of(max_escalation_depth=10**9)}
+    task = await one(endless)
+    assert (task.max_iterations, task.max_depth) == (500, 20)
+    assert any("max_iterations: 1,000,000,000 is more than 500" in each for each in task.warnings)
+    assert any("max_escalation_depth" in each for each in task.warnings)
+    task = await one(endless, max_iterations=800, max_escalation_depth=30)
+    assert (task.max_iterations, task.max_depth) == (800, 30)
+
+
 async def test_toolsets_are_the_callers_or_fewer() -> None:
     assert (await one({"toolsets": []})).toolsets == ()
     task = await one({"toolsets": ["file", "memory"]})
