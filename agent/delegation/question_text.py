@@ -5,6 +5,7 @@ the table. What models wrote and workers saw stands in code, so that it looks li
 from collections.abc import Iterator, Mapping
 
 from agent.delegation.core.events import Delta
+from agent.delegation.core.routes import NONE_OF_IT
 from agent.delegation.core.state import State
 from agent.text.formats import dollars
 from agent.text.markdown import bounded, escape, literal
@@ -32,16 +33,18 @@ def _about(state: State, delta: Delta) -> Iterator[str]:
     if state.table is not None:
         yield f"**Expected:** {_expected([c.description for c in state.table.conditions])}"
     worker = "the worker" if state.task.worker == "worker" else f"the worker {state.task.worker}"
-    found = literal(delta.condition, 100) if delta.condition else f"none of it: {_why(delta)}"
-    yield f"**Found, says {escape(worker)}:** {found}"
+    yield f"**Found, says {escape(worker)}:** {_found(delta)}"
     if seen := delta.observed or delta.evidence:
         yield f"**Seen:** {literal(seen, 250)}"
     if delta.evidence not in ("", seen):
         yield f"**Evidence:** {literal(delta.evidence, 150)}"
 
 
-def _why(delta: Delta) -> str:
-    return literal(delta.reason, 120)
+def _found(delta: Delta) -> str:
+    if delta.condition:
+        return literal(delta.condition, 100)
+    is_all = delta.plainly == NONE_OF_IT
+    return "none of it" if is_all else f"none of it: {literal(delta.for_people, 120)}"
 
 
 def _expected(conditions: list[str]) -> str:

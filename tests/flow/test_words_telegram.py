@@ -233,7 +233,7 @@ async def test_what_is_asked_and_what_buttons_do_come_first_and_evidence_looks_l
         assert [line for line in lines[:-1] if line] == [
             "Decision needed · Check the page",
             "May it be dead?",
-            "• It moved: ends the task as “It is gone”, moved",
+            "• It moved: ends the task as “It is gone”",
             "• Answer in words: the worker goes on with your instruction and reports again",
             "• Try again: a new worker starts from the beginning",
             "• Stop: ends the task without a result",

@@ -107,8 +107,7 @@ def _label(condition: Condition, branch: Branch) -> str:
 
 def _effect(condition: Condition, branch: Branch, label: str) -> str:
     """What choosing a report does, in plain words."""
-    named = "" if branch.name == SINGLE_BRANCH else f", {branch.name}"
-    said = f" as “{_bounded(condition.description)}”{named}"
+    said = f" as “{_bounded(condition.description)}”"
     said = "" if condition.description in label else said
     form = render(branch.action.format, dict.fromkeys(FIELDS, "…")) if branch.action.format else ""
     reports = f", and reports “{form[:_EFFECT_LIMIT]}”" if form else ""

@@ -95,7 +95,7 @@ _CHECKS: Json = {
         "required": ["check", "passed"],
     },
 }
-"""A list, though an object from check to boolean is read too: Gemini takes no object of free keys."""
+"""A list: Gemini takes no object of free keys, though one from check to boolean is read too."""
 
 Word = Annotated[str, BeforeValidator(_word, json_schema_input_type=str)]
 
