@@ -26,7 +26,8 @@ def question_details(state: State, spent: Mapping[str, Usage]) -> str:
     """What explains it: what was expected, what was seen and who says so, what was tried, what it
     cost. With the question it is short enough for one message. `spent` is by tier."""
     about = _about(state, state.delta) if state.delta is not None else ()
-    return "\n".join([*about, *_tried(state), _cost(spent)])
+    tried = [*_tried(state), ""] if len(state.tried) > 1 else []
+    return "\n".join([*about, *tried, _cost(spent)])
 
 
 def _about(state: State, delta: Delta) -> Iterator[str]:
@@ -54,10 +55,9 @@ def _expected(conditions: list[str]) -> str:
 
 
 def _tried(state: State) -> list[str]:
-    """The last attempts but this one, which is what the question is about."""
-    if len(state.tried) < 2:
-        return []
-    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in state.tried[-_TRIED:])]
+    """What came before this attempt, which is what the question is about."""
+    before = state.tried[:-1][-_TRIED:]
+    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in before)]
 
 
 def _cost(spent: Mapping[str, Usage]) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adapters.discord.render import render as for_discord
 from adapters.telegram.render import render as for_telegram
-from agent.delegation.core.events import AskHuman, Reported, Task
+from agent.delegation.core.events import Answered, Asked, AskHuman, Reported, Task
 from agent.delegation.core.human_tier import MOST_CHOICES, choices
 from agent.delegation.core.machine import advance, begin
 from agent.delegation.question_text import question_details, question_text
@@ -191,3 +191,17 @@ def test_without_a_prompt_a_person_is_asked_in_plain_words() -> None:
     assert "> The worker's report was not clear. How should it go on?\n" in unclear
     assert "none of it: `the worker's report was not clear`" in unclear
     assert not any(word in none + unclear for word in ("default", "branch", "table"))
+
+
+def test_what_was_tried_before_stands_apart_from_what_it_cost() -> None:
+    parsed = parse_table([*MAIL, {"default": {"action": "escalate", "tier": "human"}}])
+    state = begin(Task("the mail", "", "worker", "overseer", 50, 0, parsed))
+    none = Reported({"condition": "default", "branch": "default", "evidence": "tea"}, "")
+    state = advance(state, none)
+    assert "Tried so far" not in question_details(state, {})
+    again = advance(advance(state, Asked(1)), Answered("retry", "Olga"))
+    (body,) = for_telegram(question_details(advance(again, none), {}))
+    before = "Attempt 1: the worker found none of what is expected: tea"
+    tried, cost = body["text"].split("Tried so far:\n")[1].split("\n\n")
+    assert tried == f"• {before}\n• Olga had it tried again"
+    assert cost == "Cost so far: 0 model calls"
