@@ -205,7 +205,7 @@ async def test_after_words_the_worker_may_ask_again(tmp_path: Path) -> None:
         result = await result_of(g)
         assert (result["branch"], result["resolved_by"]) == ("moved", "human")
         assert result["instructions"] == [{"name": "Olga", "words": "Look again"}]
-        assert result["summary"].startswith("Olga decided: moved")
+        assert result["summary"].startswith("Olga decided: It moved.")
 
 
 async def test_a_worker_that_spent_its_steps_gets_new_ones_with_the_words(tmp_path: Path) -> None:

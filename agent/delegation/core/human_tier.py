@@ -148,7 +148,8 @@ def chosen_report(
     }
     seen = Report(condition.description, branch.name, delta.evidence, None, {}, delta.observed)
     whole = branch.action.kind is ActionKind.REPORT_WITH_EVIDENCE
-    chosen = f"{name} decided: {branch.name} ({condition.description})."
+    label, said = _label(condition, branch), condition.description
+    chosen = f"{name} decided: {label if branch.label or said in label else f'{label} ({said})'}."
     report = render(branch.action.format, fields) if branch.action.format else delta.observed
     return Finish(
         "completed",
