@@ -29,7 +29,7 @@ SCENES = (
     ("check the shop", "sold out until Monday"),
     ("/branch 10", "Bring a summary along"),
     ("deploy", "] Stop"),
-    ("#9", "resolved by the human"),
+    ("#8", "resolved by the human"),
     ("/tree", "no-tools"),
 )
 """What is typed, and what is shown once that was done."""
