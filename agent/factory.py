@@ -4,7 +4,11 @@ handed."""
 import asyncio
 from dataclasses import dataclass, replace
 
-from agent.delegation.caller import Caller, Limits
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.offer import offer
+from agent.delegation.call.planner import HandOverRequest, Planner
+from agent.delegation.children.prompts import COMPANY, PARENT, Means
+from agent.delegation.children.supervision import Activity
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
 from agent.delegation.handoff.model import (
@@ -17,11 +21,7 @@ from agent.delegation.handoff.model import (
     reader,
 )
 from agent.delegation.handoff.prune import budget, prune
-from agent.delegation.offer import offer
-from agent.delegation.planner import HandOverRequest, Planner
-from agent.delegation.prompts import COMPANY, PARENT, Means
 from agent.delegation.runner import Subagents
-from agent.delegation.supervision import Activity
 from agent.delegation.tool import DelegateTool
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent

@@ -9,9 +9,9 @@ from functools import partial
 from adapters.base import Adapter
 from adapters.platforms import TERMINAL, Reopen, configured
 from agent.compaction.service import Compacting
+from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
 from agent.delegation.runner import Life, Subagents
-from agent.delegation.supervision import Slots
 from agent.factory import AgentFactory
 from agent.models.base import Model, ModelSpec
 from agent.models.budgets import Budgeted, Budgets

@@ -227,18 +227,18 @@ class Receiver:
             if isinstance(interaction, Unreadable):
                 group.create_task(self._pass_over(interaction, receive))
                 continue
-            if (token := asked_form(interaction)) is not None:
-                group.create_task(self._open_form(interaction, token))
-                continue
             try:
-                update = normalize_interaction(interaction)
+                asked = asked_form(interaction)
+                update = normalize_interaction(interaction) if asked is None else None
             except Exception as error:  # noqa: BLE001
                 # As with messages.
                 odd = unreadable_interaction(interaction, error)
                 self._complaints.add(odd, error)
                 group.create_task(self._pass_over(odd, receive))
                 continue
-            if update is not None:
+            if asked is not None:
+                group.create_task(self._open_form(interaction, asked))
+            elif update is not None:
                 # Beside the next one: 3 s are soon over, and a command may take its time.
                 group.create_task(self._pass_on_interaction(interaction, update, receive))
 

@@ -1,9 +1,7 @@
-"""Carrying out a delegation: children, overseers, the judge, people, and the parent's result.
+"""Carrying out a delegation: from the call of the tool to the parent's result.
 
-`tool` is delegate_task, `offer` what models are shown of it, `arguments` what they may write and
-`lenient` what they plainly mean, `planner` and `child_models` check it within the limits of a
-`caller`. `runner` carries out the steps that `core` says, `roles` are the runs of worker and
-overseer, `judging` that of the judge; `former` and `last_call` keep what a worker found when it
-ends, `escalation` asks people,
-`settlement` ends it.
+`tool` is delegate_task, whose arguments `call` reads. `runner` carries out the steps that `core`
+says: it runs `children`, and `escalation` asks people in the words of `question_text`.
+`settlement` ends it, `result` is what the parent reads of it, and `pending_calls` finds the call
+that waits for it. `tables` are branch tables, `handoff` is what a parent hands over.
 """

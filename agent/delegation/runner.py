@@ -13,7 +13,27 @@ from functools import partial
 from typing import assert_never
 
 from agent.compaction.service import Compacting
-from agent.delegation.child import Child
+from agent.delegation.children.child import Child
+from agent.delegation.children.former import former_work
+from agent.delegation.children.judging import run_judge
+from agent.delegation.children.prompts import Means, overseer_brief, worker_task
+from agent.delegation.children.roles import (
+    cut_short_by,
+    overseer_agent,
+    run_overseer,
+    run_worker,
+    worker_agent,
+)
+from agent.delegation.children.supervision import (
+    Activity,
+    NoHeartbeat,
+    OutOfTime,
+    Slots,
+    Stopped,
+    started_in_turn,
+    write_diagnosis,
+)
+from agent.delegation.children.transcript import findings, worker_paths
 from agent.delegation.core.events import (
     AskHuman,
     AwaitHuman,
@@ -36,35 +56,15 @@ from agent.delegation.core.events import (
 from agent.delegation.core.machine import advance, fold
 from agent.delegation.core.state import State
 from agent.delegation.escalation import ask_person, decision
-from agent.delegation.former import former_work
 from agent.delegation.handoff.render import history
-from agent.delegation.judging import run_judge
 from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
-from agent.delegation.prompts import Means, overseer_brief, worker_task
 from agent.delegation.result import launched_result
-from agent.delegation.roles import (
-    cut_short_by,
-    overseer_agent,
-    run_overseer,
-    run_worker,
-    worker_agent,
-)
 from agent.delegation.settlement import (
     asked_question,
     asked_questions,
     finish_delegation,
     stored_result,
 )
-from agent.delegation.supervision import (
-    Activity,
-    NoHeartbeat,
-    OutOfTime,
-    Slots,
-    Stopped,
-    started_in_turn,
-    write_diagnosis,
-)
-from agent.delegation.transcript import findings, worker_paths
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec
 from agent.models.registry import Models
 from agent.models.retry import failures_noted

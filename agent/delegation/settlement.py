@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from agent.delegation.children.transcript import files_touched
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.delegation.core.machine import advance, fold
 from agent.delegation.core.state import State
@@ -14,7 +15,6 @@ from agent.delegation.result import (
     waiting_result,
     with_shared_files,
 )
-from agent.delegation.transcript import files_touched
 from agent.runtime.next_step import suspended_calls
 from agent.runtime.people import asked_by
 from agent.tools.base import Done, Settled, Waiting

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.concurrency import together
-from agent.delegation.offer import Offer
+from agent.delegation.call.offer import Offer
+from agent.delegation.call.planner import Planner
+from agent.delegation.children.supervision import Activity
 from agent.delegation.outcomes import Finished, Held
-from agent.delegation.planner import Planner
 from agent.delegation.result import to_text, with_shared_files
 from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import stored_result
-from agent.delegation.supervision import Activity
 from agent.runtime.tool_calls import DELEGATE
 from agent.tools.base import Call, Done, Effects, Outcome, Toolset, Traits, Waiting
 from storage.records.delegations import Delegation

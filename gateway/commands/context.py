@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
-from agent.delegation.supervision import Activity
+from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem

@@ -14,7 +14,7 @@ from functools import partial
 
 from adapters.base import AdapterError, Body, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
-from agent.delegation.supervision import Activity
+from agent.delegation.children.supervision import Activity
 from gateway.outbound.buttons import put_buttons
 from gateway.outbound.composer import Composer
 from gateway.status.child_control import control_button, controls

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from adapters.base import Button
-from agent.delegation.supervision import Activity
+from agent.delegation.children.supervision import Activity
 from gateway.outbound.buttons import new_button, put_buttons
 from gateway.outbound.composer import Composer
 from gateway.views.delegations import Family, panel_text, rank

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
+from agent.delegation.children.supervision import Activity
 from agent.delegation.settlement import FINAL
-from agent.delegation.supervision import Activity
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
 from storage.records.delegations import Delegation

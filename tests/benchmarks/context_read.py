@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from storage.records.entries import Entry
 from storage.sql.schema import entries
@@ -33,11 +34,10 @@ async def run() -> list[Figure]:
         compacted = await fill(store, LONG, compaction_at=LONG - KEPT)
         full = await fill(store, FULL)
         gc.freeze()  # as the gateway does with what it has loaded
-        few = await read(store, compacted, KEPT + 2, times=200)
-        many = await read(store, full, FULL, times=30)
+        database = folder / "bough.db"
+        few, few_rows = await compare(store, database, compacted, KEPT + 2, times=200)
+        many, many_rows = await compare(store, database, full, FULL, times=30)
         await store.close()
-        few_rows = _read_rows(folder / "bough.db", KEPT + 2, times=200)
-        many_rows = _read_rows(folder / "bough.db", FULL, times=30)
         gc.unfreeze()
     name = f"context of {LONG:,} entries, {KEPT} since compaction"
     beside = "sqlite3 and json"
@@ -52,6 +52,24 @@ async def run() -> list[Figure]:
             peer_name=beside,
         ),
     ]
+
+
+async def compare(
+    store: Store, database: Path, session: int, length: int, *, times: int
+) -> tuple[float, float]:
+    """Milliseconds in the median, of the store and of sqlite3 with json, in turns."""
+    work, plain = _context(session), sqlite3.connect(database)
+    taken: tuple[list[float], list[float]] = ([], [])
+    for _ in range(times):
+        began = time.perf_counter()
+        path = await store.read(work)
+        between = time.perf_counter()
+        bodies = _read_rows(plain, length)
+        taken[0].append(1e3 * (between - began))
+        taken[1].append(1e3 * (time.perf_counter() - between))
+        assert len(path) == len(bodies) == length
+    plain.close()
+    return median(taken[0]), median(taken[1])
 
 
 async def read(store: Store, session: int, length: int, *, times: int) -> float:
@@ -70,16 +88,7 @@ def _context(session: int) -> Callable[[Transaction], tuple[Entry, ...]]:
     return lambda tx: tx.tree.context_path(tx.tree.session(session).leaf)
 
 
-def _read_rows(database: Path, length: int, *, times: int) -> float:
-    """Milliseconds in the median."""
-    plain = sqlite3.connect(database)
+def _read_rows(plain: sqlite3.Connection, length: int) -> list[Any]:
     newest = f"SELECT {', '.join(COLUMNS)} FROM entries ORDER BY id DESC LIMIT ?"
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
-        rows = plain.execute(newest, (length,)).fetchall()
-        bodies = [json.loads(row[BODY]) for row in rows]
-        taken.append(1e3 * (time.perf_counter() - began))
-        assert len(bodies) == length
-    plain.close()
-    return median(taken)
+    rows = plain.execute(newest, (length,)).fetchall()
+    return [json.loads(row[BODY]) for row in rows]

@@ -20,7 +20,7 @@ shown too: a handoff is dear where the parent has to write much of it, for a chi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.delegation.transcript import worker_paths
+from agent.delegation.children.transcript import worker_paths
 from agent.models.base import Request
 from agent.runtime.next_step import calls_of
 from storage.records.entries import Entry, Json, Usage

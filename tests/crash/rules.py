@@ -56,12 +56,16 @@ def _report(goal: str, condition: int | str, **when: Any) -> Written:
 def rules(delay: float = 0.0) -> list[Written]:
     """As in a file of agent.models.scripted. `delay`: seconds before each reply."""
     delegate = {"goal": "{1}", "branch_table": TABLE}
-    result = r'"task": "([^"]*)", "status": "(\w+)".*"resolved_by": "?(\w+)'
+    ended = r'"task": "([^"]*)", "status": "(\w+)"'
     parent = [
         {"when": {"system": "^You condense"}, "reply": {"text": SUMMARY}},
         _call("delegate_task", delegate | ONE_STEP, tier="parent", last="^delegate (short)"),
         _call("delegate_task", delegate, tier="parent", last="^delegate (.+)"),
-        {"when": {"last": result}, "reply": {"text": "{1} is {2} by {3}"}},
+        {
+            "when": {"last": rf'{ended}.*"resolved_by": "(\w+)'},
+            "reply": {"text": "{1} is {2} by {3}"},
+        },
+        {"when": {"last": ended}, "reply": {"text": "{1} is {2}"}},
         {"when": {"last": r"^tell (\w+)"}, "reply": {"text": long_text("{1}")}},
         {"when": {"tier": "parent"}, "reply": {"text": "answer to {last}"}},
     ]

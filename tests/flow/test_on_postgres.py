@@ -73,5 +73,7 @@ async def test_a_question_outlives_a_restart_of_the_server(
         await g.settled()
         postgres_server.stop()
         postgres_server.start()
+        await g.chat.press(question, "Other outcomes…")
+        await g.settled()
         await g.chat.press(question, "Page wants a login")
         assert '"resolved_by": "human"' in (await g.hears("result: ")).text

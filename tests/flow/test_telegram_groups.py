@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.delegation.prompts import COMPANY
+from agent.delegation.children.prompts import COMPANY
 from tests.flow.telegram_gateway import (
     ANN,
     FORUM,

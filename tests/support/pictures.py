@@ -28,7 +28,7 @@ SCENES = (
     ("check the site", "2/2"),
     ("check the shop", "sold out until Monday"),
     ("/branch 10", "Bring a summary along"),
-    ("deploy", "] Stop"),
+    ("deploy", "] Other outcomes"),
     ("#8", "resolved by the human"),
     ("/tree", "no-tools"),
 )

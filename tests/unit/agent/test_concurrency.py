@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent.concurrency import together
-from agent.delegation.supervision import Slots
+from agent.delegation.children.supervision import Slots
 from storage.records.delegations import Delegation
 from storage.records.entries import Usage
 

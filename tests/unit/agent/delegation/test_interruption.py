@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from agent.compaction.service import Compacting
+from agent.delegation.children.prompts import Means
+from agent.delegation.children.supervision import Slots
+from agent.delegation.children.transcript import files_touched, tool_calls_text, worker_paths
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
-from agent.delegation.prompts import Means
 from agent.delegation.result import to_text
 from agent.delegation.runner import Origin, Subagents
 from agent.delegation.settlement import (
@@ -19,9 +21,7 @@ from agent.delegation.settlement import (
     settle_call,
     spent_by_tier,
 )
-from agent.delegation.supervision import Slots
 from agent.delegation.tables.parse import parse_table
-from agent.delegation.transcript import files_touched, tool_calls_text, worker_paths
 from agent.models.base import ModelSpec, Reply, Request
 from agent.models.registry import Models
 from agent.settings import CompactionConfig

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.delegation.last_call import Short, asked, mark, request, shortage
-from agent.delegation.supervision import Activity
+from agent.delegation.children.last_call import Short, asked, mark, request, shortage
+from agent.delegation.children.supervision import Activity
 from agent.models.base import ModelSpec
 from storage.records.entries import Entry, Json, Kind, message
 

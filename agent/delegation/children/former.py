@@ -6,9 +6,9 @@ All of it is data, fenced and bounded: of their calls the newest are kept, whole
 
 from collections.abc import Iterator, Sequence
 
+from agent.delegation.children.transcript import SILENT
 from agent.delegation.core.state import State
 from agent.delegation.handoff.prune import budget
-from agent.delegation.transcript import SILENT
 from agent.models.base import ModelSpec
 from agent.runtime.tool_calls import Path, finished_calls
 from agent.text.fencing import UNTRUSTED, fence

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.delegation.caller import Caller, Limits
+from agent.delegation.call.caller import Caller, Limits
 from agent.errors import ToolError
 from agent.models.base import UNKNOWN_PRICES, ModelSpec, Prices
 from agent.models.registry import RANKS, Models, place

@@ -5,7 +5,10 @@ import json
 from collections.abc import Sequence
 from typing import assert_never
 
-from agent.delegation.child import Child, LastWord
+from agent.delegation.children.child import Child, LastWord
+from agent.delegation.children.last_call import Short
+from agent.delegation.children.prompts import Means, overseer_system, worker_system
+from agent.delegation.children.transcript import findings, shown_to
 from agent.delegation.core.arguments import Fault
 from agent.delegation.core.events import (
     CheckRequested,
@@ -41,11 +44,8 @@ from agent.delegation.core.report import REPORT_NAME, REPORT_TOOL
 from agent.delegation.core.sent_back import is_correction
 from agent.delegation.core.state import State
 from agent.delegation.core.text_calls import call_in
-from agent.delegation.last_call import Short
-from agent.delegation.prompts import Means, overseer_system, worker_system
 from agent.delegation.tables.parse import extend
 from agent.delegation.tables.source import TableError
-from agent.delegation.transcript import findings, shown_to
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall
 from agent.runtime.loop import (

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.delegation.arguments import Place, places
-from agent.delegation.caller import Caller, Limits
-from agent.delegation.child_models import ChildModels
+from agent.delegation.call.arguments import Place, places
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.child_models import ChildModels
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.model import Hydrated
 from agent.delegation.tables.model import BranchTable

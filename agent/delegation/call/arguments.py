@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.delegation.lenient import mended_task, mended_tasks
+from agent.delegation.call.lenient import mended_task, mended_tasks
 from agent.errors import ToolError
 from agent.text.mending import Mending
 from agent.tools.base import NOTHING_DONE, validate

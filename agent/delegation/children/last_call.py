@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from agent.compaction.cut import context_tokens
-from agent.delegation.supervision import Activity
+from agent.delegation.children.supervision import Activity
 from agent.models.base import ModelSpec
 from storage.records.entries import Entry, Kind
 

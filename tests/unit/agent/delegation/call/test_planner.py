@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.delegation.arguments import Arguments
-from agent.delegation.caller import Caller, Limits
+from agent.delegation.call.arguments import Arguments
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.planner import HandOverRequest, Planner
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.model import Hydrated, Probe
-from agent.delegation.planner import HandOverRequest, Planner
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, Prices
 from agent.models.registry import RANKS, Models

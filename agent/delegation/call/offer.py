@@ -5,9 +5,9 @@ Made from the configuration alone, so the requests of a session begin with the s
 
 from dataclasses import dataclass
 
-from agent.delegation.arguments import MOST_RETRIES
-from agent.delegation.caller import Caller, Limits
-from agent.delegation.child_models import DEFAULT_WORKER, ChildModels, dollars_of
+from agent.delegation.call.arguments import MOST_RETRIES
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.child_models import DEFAULT_WORKER, ChildModels, dollars_of
 from agent.delegation.tables.schema import table_schema
 from agent.models.base import ModelSpec
 from agent.models.registry import Models

@@ -7,8 +7,8 @@ from typing import Any, assert_never
 
 from agent.compaction.cut import DEFAULT_WINDOW
 from agent.compaction.service import Compacting
-from agent.delegation.last_call import LastCallDue, Short, asked, mark, request, shortage
-from agent.delegation.supervision import Activity
+from agent.delegation.children.last_call import LastCallDue, Short, asked, mark, request, shortage
+from agent.delegation.children.supervision import Activity
 from agent.models.base import Model, Purpose, Reply, ToolCall
 from agent.models.metering import Account
 from agent.runtime.journal import Journal

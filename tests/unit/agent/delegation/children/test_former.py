@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.delegation.children.former import MOST_TOKENS, former_work
+from agent.delegation.children.transcript import FINDINGS_LIMIT, findings
 from agent.delegation.core.events import Delta, Task
 from agent.delegation.core.machine import begin
-from agent.delegation.former import MOST_TOKENS, former_work
-from agent.delegation.transcript import FINDINGS_LIMIT, findings
 from agent.models.base import ModelSpec
 from agent.text.sizing import BYTES_PER_TOKEN
 from storage.records.entries import Entry, Json, Kind, message

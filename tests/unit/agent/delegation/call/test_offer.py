@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from agent.delegation.caller import Caller, Limits
-from agent.delegation.offer import Offer, offer
+from agent.delegation.call.caller import Caller, Limits
+from agent.delegation.call.offer import Offer, offer
 from agent.delegation.tables.model import to_json
 from agent.delegation.tables.parse import parse_table
 from agent.models.base import ModelSpec

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.delegation.supervision import Activity, NoHeartbeat, OutOfTime, Stopped
+from agent.delegation.children.supervision import Activity, NoHeartbeat, OutOfTime, Stopped
 
 
 class Clock:

@@ -1,11 +1,11 @@
 """A judge at work: what it is shown of a delegation, and what it may look at itself."""
 
-from agent.delegation.child import account_of
+from agent.delegation.children.child import account_of
+from agent.delegation.children.transcript import tool_calls_text, worker_paths
 from agent.delegation.core.events import Finish, Judged, Task
 from agent.delegation.core.judge import judge
 from agent.delegation.core.looking import Looking
 from agent.delegation.core.machine import judged_output
-from agent.delegation.transcript import tool_calls_text, worker_paths
 from agent.models.base import Model, ModelSpec, ToolCall
 from agent.models.metering import MeteredModel
 from agent.runtime.loop import NOBODY
