@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Protocol
 
 from adapters.base import Body, Button
@@ -98,5 +99,14 @@ def _cut(row: str, columns: int | None) -> list[str]:
 
 
 def added(before: str, after: str) -> str | None:
-    """What an edit adds to the end of a text; None where it changed something else."""
-    return after.removeprefix(before).strip() if after.startswith(before) else None
+    """What an edit adds to the end of a text, whichever lines it takes out of the middle; None
+    where it changed something else."""
+    if after.startswith(before):
+        return after.removeprefix(before).strip()
+    old, lines = before.strip().splitlines(), after.splitlines()
+    left = iter(old)
+    kept = list(takewhile(lambda line: line in left, lines))
+    more = "\n".join(lines[len(kept) :])
+    whole = "\n".join(kept).strip().splitlines()
+    is_end = bool(old and whole) and (whole[0], whole[-1]) == (old[0], old[-1])
+    return more.strip() if is_end else None

@@ -5,6 +5,7 @@ the table. What models wrote and workers saw stands in code, so that it looks li
 from collections.abc import Iterator, Mapping
 
 from agent.delegation.core.events import Delta
+from agent.delegation.core.routes import NONE_OF_IT
 from agent.delegation.core.state import State
 from agent.text.formats import dollars
 from agent.text.markdown import bounded, escape, literal
@@ -25,23 +26,26 @@ def question_details(state: State, spent: Mapping[str, Usage]) -> str:
     """What explains it: what was expected, what was seen and who says so, what was tried, what it
     cost. With the question it is short enough for one message. `spent` is by tier."""
     about = _about(state, state.delta) if state.delta is not None else ()
-    return "\n".join([*about, *_tried(state), _cost(spent)])
+    tried = [*_tried(state), ""] if len(state.tried) > 1 else []
+    return "\n".join([*about, *tried, _cost(spent)])
 
 
 def _about(state: State, delta: Delta) -> Iterator[str]:
     if state.table is not None:
         yield f"**Expected:** {_expected([c.description for c in state.table.conditions])}"
     worker = "the worker" if state.task.worker == "worker" else f"the worker {state.task.worker}"
-    found = literal(delta.condition, 100) if delta.condition else f"none of it: {_why(delta)}"
-    yield f"**Found, says {escape(worker)}:** {found}"
+    yield f"**Found, says {escape(worker)}:** {_found(delta)}"
     if seen := delta.observed or delta.evidence:
         yield f"**Seen:** {literal(seen, 250)}"
     if delta.evidence not in ("", seen):
         yield f"**Evidence:** {literal(delta.evidence, 150)}"
 
 
-def _why(delta: Delta) -> str:
-    return literal(delta.reason, 120)
+def _found(delta: Delta) -> str:
+    if delta.condition:
+        return literal(delta.condition, 100)
+    is_all = delta.plainly == NONE_OF_IT
+    return "none of it" if is_all else f"none of it: {literal(delta.for_people, 120)}"
 
 
 def _expected(conditions: list[str]) -> str:
@@ -51,11 +55,9 @@ def _expected(conditions: list[str]) -> str:
 
 
 def _tried(state: State) -> list[str]:
-    """The last attempts, where there was one before this, which is what the question is about. An
-    empty line ends the list: what follows would be a part of its last item."""
-    if len(state.tried) < 2:
-        return []
-    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in state.tried[-_TRIED:]), ""]
+    """What came before this attempt, which is what the question is about."""
+    before = state.tried[:-1][-_TRIED:]
+    return ["**Tried so far:**", *(f"- {literal(done, 90)}" for done in before)]
 
 
 def _cost(spent: Mapping[str, Usage]) -> str:

@@ -109,8 +109,7 @@ class Copies:
         for post in tx.questions.posts(question.id):
             if post.prompt:
                 continue  # It shows no buttons, and Telegram changes none that asks for a reply.
-            text = self._face(question, post.address).text
-            end = ending(question)
+            text, end = _closed(question), ending(question)
             for parcel in self.composer.amend(post.address, text, end, row=post.outbox):
                 tx.outbox.enqueue(parcel)
 
@@ -120,8 +119,8 @@ class Copies:
         """A copy that was sent twice (a crash before its sending was recorded) has a message that
         only the press names."""
         if press.message_id not in ("", tx.outbox.get(button.outbox).message_id):
-            here, text = press.message_id, self._face(question, button.address).text
-            edit, *_ = self.composer.amend(button.address, text, ending(question), message_id=here)
+            here, text, end = press.message_id, _closed(question), ending(question)
+            edit, *_ = self.composer.amend(button.address, text, end, message_id=here)
             tx.outbox.enqueue(edit)
 
     def _face(self, question: Question, address: str, page: int = 0) -> _Face:
@@ -142,6 +141,11 @@ class Copies:
 def _asked(prompt: OutboxRow) -> str:
     """Whose reply a message wants, by their platform's id; "" for nobody's."""
     return str(prompt.payload.get("asks", {}).get("id", ""))
+
+
+def _closed(question: Question) -> str:
+    """What is left of a copy above its ending: nobody is told any more what buttons do."""
+    return _joined(question.text, question.details)
 
 
 def _asks(item: _Item) -> bool:

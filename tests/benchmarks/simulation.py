@@ -17,6 +17,7 @@ Simulated, for want of models that give the same answers every day:
 import asyncio
 import itertools
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -149,14 +150,23 @@ def shared(one: str, other: str) -> int:
     return low
 
 
+_FORMER = re.compile(
+    r'<(?P<tag>call-\w+) tool="(\w+)">\n(\{[^\n]*\})\n(.*?)\n</(?P=tag)>', re.DOTALL
+)
+_CUT = "characters in all]"
+
+
 def shown_text(request: Request) -> str:
     """What stands in the context: messages from people and tools, and what was handed over."""
     return "\n".join(str(m["content"]) for m in request.messages if m["role"] in ("user", "tool"))
 
 
 def calls_made(request: Request) -> list[Call]:
-    """The calls of tools in the context, oldest first; handed ones too."""
-    return [
+    """The calls of tools in the context, oldest first; handed ones too, and those of former
+    workers that it shows whole."""
+    former = [found.group(2, 3, 4) for found in _FORMER.finditer(shown_text(request))]
+    whole = [Call(tool, json.loads(given)) for tool, given, out in former if _CUT not in out]
+    return whole + [
         Call(call["function"]["name"], json.loads(call["function"]["arguments"]))
         for m in request.messages
         for call in m.get("tool_calls") or ()

@@ -7,7 +7,9 @@ import pytest
 
 from agent.delegation.call.caller import Caller, Limits
 from agent.delegation.call.offer import offer
+from agent.delegation.children.roles import OVERSEER_TOOLS, REPORT_OUTCOME
 from agent.delegation.core.overseer import EXTEND_TABLE
+from agent.delegation.core.verdict import GIVE_VERDICT, VERDICT_NAME
 from agent.models.base import REQUIRED, ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.tools.base import function_schema
@@ -15,13 +17,18 @@ from tests.support.provider_requests import PROVIDERS, parameters_in, sent
 
 MODELS = Models({"parent": ModelSpec("", "big"), "worker": ModelSpec("", "small")})
 OFFER = offer(MODELS, Limits(max_spawn_depth=2), Caller(RANKS["parent"], 0, frozenset({"file"})))
-SCHEMAS = {"delegate_task": OFFER.parameters, "extend_table": EXTEND_TABLE}
+SCHEMAS = {
+    "delegate_task": OFFER.parameters,
+    VERDICT_NAME: GIVE_VERDICT,
+    **{tool.name: tool.parameters for tool in (REPORT_OUTCOME, *OVERSEER_TOOLS)},
+}
 
 
 def shape(schema: dict[str, Any]) -> Any:
     """Types, names, choices and what is needed; without words."""
     kind = str(schema["type"]).lower()
     if kind == "object":
+        assert schema["properties"], "Gemini refuses an object of free keys"
         inner = {name: shape(each) for name, each in schema["properties"].items()}
         return inner, sorted(schema.get("required", ()))
     if kind == "array":

@@ -66,6 +66,14 @@ async def test_a_question_and_its_decision_are_lines() -> None:
     )
 
 
+async def test_a_decision_that_takes_out_what_was_offered_is_one_line_too() -> None:
+    adapter, output = chat("#1\nhello\n")
+    question = await post(adapter, "Deploy?\n\n- go: now\n\nSeen: it", GO)
+    await heard(adapter)
+    await edit(adapter, question, "Deploy?\n\nSeen: it\n\nyou decided: go")
+    assert output.getvalue().endswith("to choose)\nbough> you decided: go\n")
+
+
 @pytest.mark.parametrize("line", ["1", "²", "١", "#1 please", "##1", "#", "/goto #1", "9" * 5_000])
 async def test_only_a_number_with_its_mark_presses(line: str) -> None:
     adapter, _ = chat(f"{line}\n")

@@ -15,6 +15,8 @@ from tests.support.gateway_process import GatewayProcess, write_config, write_ru
 
 pytestmark = pytest.mark.crash
 
+WORDS = "Look in the attic"
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -129,3 +131,36 @@ async def test_between_press_and_resume_the_decision_stands(running: Scene) -> N
     await running.said("**Decision needed**", "gone is rejected by human")
     assert running.discord.buttons(question) == {}
     assert len(running.database.decisions()) == 1
+
+
+async def test_between_the_words_of_a_form_and_the_worker_they_stand(running: Scene) -> None:
+    question = await running.asked()
+    press = running.discord.press(question, "Answer in words", "ann")
+    await until(lambda: press.form is not None)
+    await running.database.settled()
+    running.database.stall("UPDATE OF epoch ON sessions")
+    running.discord.submit(press, WORDS)
+    await until(lambda: running.database.questions() == ["decided"])
+    await running.gateway.kill()
+    running.database.mend()
+    await running.gateway.start()
+    await running.said("**Decision needed**", "gone is completed by worker")
+    assert f"ann answered: {WORDS}" in question["content"]
+    assert running.discord.buttons(question) == {}
+    assert len(running.database.decisions()) == 1
+    assert running.database.replies("worker") == 2
+
+
+async def test_a_worker_is_told_of_an_extension_once_whenever_the_kill_comes(
+    running: Scene,
+) -> None:
+    running.database.stall(
+        "INSERT ON entries", "json_extract(NEW.body, '$.content') LIKE 'The branch table was%'"
+    )
+    running.discord.dm("ann", "delegate new")
+    await until(lambda: "extended" in running.database.events())
+    await running.gateway.kill()
+    running.database.mend()
+    await running.gateway.start()
+    await running.said("new is completed by worker")
+    assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [2, 1]

@@ -155,9 +155,9 @@ async def test_a_second_escalation_says_what_was_tried(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await ask_one(g)
         assert brief_of(g.model.of("overseer")[1])["tried"] == [
-            "Attempt 1: the worker chose the default: red",
-            "Overseer 1: extended the table. moved",
-            "Attempt 1: the worker chose the default: blue",
+            "Attempt 1: the worker found none of what is expected: red",
+            "Overseer 1: added outcomes. moved",
+            "Attempt 1: the worker found none of what is expected: blue",
         ]
 
 

@@ -124,7 +124,7 @@ async def test_a_fresh_worker_begins_with_what_the_last_one_read_and_found(
         assert text.startswith("Task: look")
         assert '{"path": "seen.txt"}\nRAW OUTPUT\n' in text
         assert "it glows" in text
-        assert "Overseer 1: extended the table. new" in text
+        assert "Overseer 1: added outcomes. new" in text
         assert "2. It glows" in worker[-1].messages[0]["content"]
 
 

@@ -106,7 +106,7 @@ async def test_impossible_tool_calls_get_their_errors_and_the_turn_goes_on(
         {"name": "think", "arguments": "[1]"},
         {"name": "think", "arguments": {"thought": None}},
         {"name": "delegate_task", "arguments": {}},
-        {"name": "delegate_task", "arguments": {"goal": "x", "surprise": 1}},
+        {"name": "delegate_task", "arguments": {"goal": "x", "max_iterations": "soon"}},
         {"name": "report_outcome", "arguments": {"condition": 1}},
         {"name": "", "arguments": {}},
     ]

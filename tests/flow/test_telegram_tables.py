@@ -96,7 +96,7 @@ async def test_a_branch_for_a_person_shows_other_outcomes_on_demand(tmp_path: Pa
         await g.told()
         await g.settled()
         assert g.telegram.rows(question) == [["Ok"], [LOGIN], ["Back"]]
-        assert f"Ok: ends the task as “{LOADS}”, ok" in question["text"]
+        assert f"Ok: ends the task as “{LOADS}”" in question["text"]
         g.press(question, LOGIN)
         result = await result_of(g)
         assert (result["status"], result["resolved_by"]) == ("completed", "human")

@@ -247,7 +247,7 @@ async def test_after_words_the_worker_may_ask_again(tmp_path: Path) -> None:
         result = await result_of(g)
         assert (result["branch"], result["resolved_by"]) == ("moved", "human")
         assert result["instructions"] == [{"name": "Olga", "words": "Look again"}]
-        assert result["summary"].startswith("Olga decided: moved")
+        assert result["summary"].startswith("Olga decided: It moved.")
 
 
 async def test_a_worker_that_spent_its_steps_gets_new_ones_with_the_words(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ async def test_what_is_asked_and_what_buttons_do_come_first_and_evidence_looks_l
         assert [line for line in lines[:-1] if line] == [
             "Decision needed · Check the page",
             "May it be dead?",
-            "• It moved: ends the task as “It is gone”, moved",
+            "• It moved: ends the task as “It is gone”",
             "• Answer in words: the worker goes on with your instruction and reports again",
             "• Try again: a new worker starts from the beginning",
             "• Stop: ends the task without a result",

@@ -279,6 +279,12 @@ class Delta:
     raw_tail: str = ""
     expand: bool = False
     """The table asks the overseer for sub-branches here."""
+    plainly: str = ""
+    """The reason in words for people, where the reason itself is written for models."""
+
+    @property
+    def for_people(self) -> str:
+        return self.condition or self.plainly or self.reason
 
 
 @dataclass(frozen=True, slots=True)

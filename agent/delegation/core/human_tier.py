@@ -107,8 +107,7 @@ def _label(condition: Condition, branch: Branch) -> str:
 
 def _effect(condition: Condition, branch: Branch, label: str) -> str:
     """What choosing a report does, in plain words."""
-    named = "" if branch.name == SINGLE_BRANCH else f", {branch.name}"
-    said = f" as “{_bounded(condition.description)}”{named}"
+    said = f" as “{_bounded(condition.description)}”"
     said = "" if condition.description in label else said
     form = render(branch.action.format, dict.fromkeys(FIELDS, "…")) if branch.action.format else ""
     reports = f", and reports “{form[:_EFFECT_LIMIT]}”" if form else ""
@@ -149,7 +148,8 @@ def chosen_report(
     }
     seen = Report(condition.description, branch.name, delta.evidence, None, {}, delta.observed)
     whole = branch.action.kind is ActionKind.REPORT_WITH_EVIDENCE
-    chosen = f"{name} decided: {branch.name} ({condition.description})."
+    label, said = _label(condition, branch), condition.description
+    chosen = f"{name} decided: {label if branch.label or said in label else f'{label} ({said})'}."
     report = render(branch.action.format, fields) if branch.action.format else delta.observed
     return Finish(
         "completed",

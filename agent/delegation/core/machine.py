@@ -139,7 +139,7 @@ def _extended(state: State, event: Extended) -> State:
     """The same worker goes on with what is new, unless a fresh one is asked for."""
     assert state.table is not None
     before, table = state.table, extend(state.table, event.conditions)
-    done = f"Overseer {state.cycles}: extended the table. {short(event.reason)}".strip()
+    done = f"Overseer {state.cycles}: added outcomes. {short(event.reason)}".strip()
     fresh = event.fresh or state.ended
     state = replace(state, table=table, corrected=False, tried=(*state.tried, done))
     return attempt_again(state) if fresh else send_back(state, extension(before, table))

@@ -4,7 +4,7 @@ Cheap models get types wrong often and meanings seldom, so parse_report takes wh
 understood. What cannot be matched comes out with a reason that the worker can be corrected with.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -84,6 +84,19 @@ def _word(value: Any, info: ValidationInfo) -> str:
     return as_text(value)
 
 
+_CHECKS: Json = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "check": {"type": "string", "description": "Its text or number."},
+            "passed": {"type": "boolean"},
+        },
+        "required": ["check", "passed"],
+    },
+}
+"""A list: Gemini takes no object of free keys, though one from check to boolean is read too."""
+
 Word = Annotated[str, BeforeValidator(_word, json_schema_input_type=str)]
 
 
@@ -102,9 +115,9 @@ class ReportArguments(BaseModel):
     confidence: Annotated[Any, WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})] = (
         Field(description="How sure you are, from 0 to 1.")
     )
-    checks: Annotated[
-        Any, WithJsonSchema({"type": "object", "additionalProperties": {"type": "boolean"}})
-    ] = Field(description="Each check of the condition, by its text or number: did it pass?")
+    checks: Annotated[Any, WithJsonSchema(_CHECKS)] = Field(
+        description="Each check of the condition: did it pass?"
+    )
     observed_state: Prose = Field(
         description="The state you found, above all where no branch fits."
     )
@@ -159,11 +172,9 @@ def _checks(value: Any, warnings: list[str]) -> tuple[dict[str, bool], bool]:
     """Checks by text or number, and whether only what passed was listed."""
     match unquoted(value):
         case dict(said):
-            known = {key: _passed(word) for key, word in said.items()}
-            unclear = [quote(key) for key, passed in known.items() if passed is None]
-            if unclear:
-                warnings.append(f"neither passed nor failed: {', '.join(unclear[:8])}")
-            return {key: passed for key, passed in known.items() if passed is not None}, False
+            return _read(_pairs(said), warnings), False
+        case list(listed) if any(isinstance(each, dict) for each in listed):
+            return _read([pair for each in listed for pair in _pairs(each)], warnings), False
         case list(listed):
             return {as_text(check): True for check in listed}, True
         case None | "":
@@ -171,6 +182,32 @@ def _checks(value: Any, warnings: list[str]) -> tuple[dict[str, bool], bool]:
         case _:
             warnings.append(f"checks {quote(value)} are neither an object nor a list; left out")
             return {}, False
+
+
+def _pairs(each: Any) -> list[tuple[str, Any]]:
+    """What one of a list says: `{check, passed}`, `{text: passed}`, or the text of one that did."""
+    match each:
+        case {"check": check, "passed": passed}:
+            return [(as_text(check), passed)]
+        case dict(said):
+            return list(said.items())
+        case _:
+            return [(as_text(each), True)]
+
+
+def _read(said: Sequence[tuple[str, Any]], warnings: list[str]) -> dict[str, bool]:
+    """Checks by text or number; "failed" outweighs."""
+    known: dict[str, bool] = {}
+    unclear: list[str] = []
+    for check, word in said:
+        passed = _passed(word)
+        if passed is None:
+            unclear.append(quote(check))
+        else:
+            known[check] = known.get(check, True) and passed
+    if unclear:
+        warnings.append(f"neither passed nor failed: {', '.join(unclear[:8])}")
+    return known
 
 
 def _passed(said: Any) -> bool | None:

@@ -18,20 +18,27 @@ from agent.delegation.core.state import State, ask, complete, send_back, short
 from agent.delegation.tables.model import DEFAULT, REPORTS, Action, ActionKind, EscalationTier
 from agent.text.templates import render
 
+NONE_OF_IT = "the worker found none of what is expected"
+UNCLEAR = "the worker's report was not clear"
+SILENT = "the worker gave no report"
+"""Why somebody is asked, in words for people."""
+
 
 def reported(state: State, event: Reported) -> State:
     assert state.table is not None
     report, tail = Fault(event.fault) if event.fault else parse_report(event.arguments), event.tail
     if isinstance(report, Fault):
         observed = _text(event.arguments) or report.text
-        return _unmatched(state, Delta(report.text, observed, "", raw_tail=tail))
+        seen = Delta(report.text, observed, "", raw_tail=tail, plainly=UNCLEAR)
+        return _unmatched(state, seen)
     found = match_report(state.table, report)
     match found:
         case Matched():
             return _matched(state, found, tail)
         case Unmatched(reason, deliberate):
             observed = report.observed_state or report.evidence
-            seen = Delta(reason, observed, report.evidence, raw_tail=tail)
+            plainly = NONE_OF_IT if deliberate else UNCLEAR
+            seen = Delta(reason, observed, report.evidence, raw_tail=tail, plainly=plainly)
             return _unmatched(state, seen, report, correct=not deliberate)
         case _:
             assert_never(found)
@@ -77,7 +84,7 @@ def narrated(state: State, text: str, tail: str) -> State:
     if state.table is None:
         return complete(state, Finish("completed", text, "answered", resolved_by="worker"))
     reason = "the worker ended in text, without a report"
-    return _unmatched(state, Delta(reason, text, text, raw_tail=tail))
+    return _unmatched(state, Delta(reason, text, text, raw_tail=tail, plainly=SILENT))
 
 
 def _unmatched(
@@ -137,13 +144,19 @@ def default(
 
 
 def _escalate(state: State, action: Action, delta: Delta) -> State:
-    seen = ": ".join(filter(None, [delta.branch or delta.reason, delta.observed]))
+    seen = ": ".join(filter(None, [delta.for_people, delta.observed]))
     done = f"Attempt {state.attempt}: {short(seen)}"
     state = replace(state, delta=delta, tried=(*state.tried, done))
     if action.tier is EscalationTier.HUMAN or state.cycles >= state.task.max_depth:
-        return ask(state, delta.asked or short(delta.reason))
+        return ask(state, delta.asked or _asked(delta))
     cycles = state.cycles + 1
     return replace(state, cycles=cycles, step=RunOverseer(cycles, delta))
+
+
+def _asked(delta: Delta) -> str:
+    """What a person is asked where the table has no words for it."""
+    found = delta.for_people if not delta.condition else f"the worker found “{delta.condition}”"
+    return f"{found[:1].upper()}{short(found[1:])}. How should it go on?"
 
 
 def _fields(state: State, observed: str, evidence: str, found: Matched | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-from agent.delegation.tables.model import REPORTS, ActionKind, EscalationTier
+from agent.delegation.tables.model import REPORTS, ActionKind, EscalationTier, fold
 from agent.text.mending import Mending, under
 from agent.text.untrusted import quote
 
@@ -72,6 +72,9 @@ class TableMending:
 
     def _branches(self, value: Any, place: str) -> Any:
         match value:
+            case {"name": str(name), "action": str()} if fold(name) not in _KINDS:
+                self.mending.warn(place, "one branch is read as a list of it")
+                return self._branches([value], place)
             case dict():
                 return {name: self._action(act, under(place, name)) for name, act in value.items()}
             case list():

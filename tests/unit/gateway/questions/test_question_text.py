@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adapters.discord.render import render as for_discord
 from adapters.telegram.render import render as for_telegram
-from agent.delegation.core.events import AskHuman, Reported, Task
+from agent.delegation.core.events import Answered, Asked, AskHuman, Reported, Task
 from agent.delegation.core.human_tier import MOST_CHOICES, choices
 from agent.delegation.core.machine import advance, begin
 from agent.delegation.question_text import question_details, question_text
@@ -131,7 +131,7 @@ def test_the_condition_that_was_reached_comes_first_and_others_are_shown_on_dema
     (other,) = [choice for choice in shown if choice.other]
     assert (other.label, other.key) == ("Refund, by the book", "report:2:match")
     assert other.effect == "ends the task, and reports “Paid …”"
-    assert shown[0].effect == "ends the task as “A lawyer writes”, send_on"
+    assert shown[0].effect == "ends the task as “A lawyer writes”"
 
 
 def test_where_nothing_was_reached_no_outcome_is_offered_at_first() -> None:
@@ -168,3 +168,40 @@ def test_a_choice_that_reads_like_one_of_our_own_is_told_from_it() -> None:
         "Try again",
         "Stop",
     ]
+
+
+def asked(report: Json, table: list[Json]) -> str:
+    """Question and details of a report, after a correction where it takes one."""
+    parsed = parse_table([*table, {"default": {"action": "escalate", "tier": "human"}}])
+    state = begin(Task("the mail", "", "worker", "overseer", 50, 0, parsed))
+    for _ in range(2):
+        state = advance(state, Reported(report, ""))
+    assert isinstance(state.step, AskHuman)
+    return f"{question_text(state, state.step.text)}\n{question_details(state, {})}"
+
+
+def test_without_a_prompt_a_person_is_asked_in_plain_words() -> None:
+    reached = asked({"condition": 1, "branch": "needs_word", "evidence": "a letter"}, MAIL)
+    assert "\n> The worker found “A lawyer writes”. How should it go on?\n" in reached
+    assert "needs_word" not in reached
+    none = asked({"condition": "default", "branch": "default", "evidence": "tea"}, MAIL)
+    assert "\n> The worker found none of what is expected. How should it go on?\n" in none
+    assert "\n**Found, says the worker:** none of it\n" in none
+    unclear = asked({"condition": "odd", "branch": "odd", "evidence": "x"}, MAIL)
+    assert "> The worker's report was not clear. How should it go on?\n" in unclear
+    assert "none of it: `the worker's report was not clear`" in unclear
+    assert not any(word in none + unclear for word in ("default", "branch", "table"))
+
+
+def test_what_was_tried_before_stands_apart_from_what_it_cost() -> None:
+    parsed = parse_table([*MAIL, {"default": {"action": "escalate", "tier": "human"}}])
+    state = begin(Task("the mail", "", "worker", "overseer", 50, 0, parsed))
+    none = Reported({"condition": "default", "branch": "default", "evidence": "tea"}, "")
+    state = advance(state, none)
+    assert "Tried so far" not in question_details(state, {})
+    again = advance(advance(state, Asked(1)), Answered("retry", "Olga"))
+    (body,) = for_telegram(question_details(advance(again, none), {}))
+    before = "Attempt 1: the worker found none of what is expected: tea"
+    tried, cost = body["text"].split("Tried so far:\n")[1].split("\n\n")
+    assert tried == f"• {before}\n• Olga had it tried again"
+    assert cost == "Cost so far: 0 model calls"

@@ -59,7 +59,7 @@ def test_a_report_as_the_schema_asks_is_read_as_it_is() -> None:
         "branch": "ok",
         "evidence": "toggle #x",
         "confidence": 0.9,
-        "checks": {VISIBLE: True, FUNCTIONAL: False},
+        "checks": [{"check": VISIBLE, "passed": True}, {"check": FUNCTIONAL, "passed": False}],
         "observed_state": "loaded",
     }
     jsonschema.validate(arguments, REPORT_TOOL)
@@ -128,6 +128,30 @@ def test_checks_may_be_a_list_of_what_passed() -> None:
     read = report(checks=[VISIBLE, 2])
     assert read.checks == {VISIBLE: True, "2": True}
     assert read.passed_only
+
+
+def test_checks_may_be_an_object_from_each_to_whether_it_passed() -> None:
+    read = report(checks={VISIBLE: True, FUNCTIONAL: False})
+    assert read.checks == {VISIBLE: True, FUNCTIONAL: False}
+    assert not read.passed_only
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"check": 1, "passed": "yes"}, {"check": VISIBLE, "passed": False}],
+        [{"1": "passed", VISIBLE: "failed"}],
+        [{"check": VISIBLE, "passed": False}, {"check": VISIBLE, "passed": True}, "1"],
+    ],
+)
+def test_checks_are_read_one_by_one_and_failed_outweighs(said: object) -> None:
+    read = report(checks=said)
+    assert read.checks == {"1": True, VISIBLE: False}
+    assert not read.passed_only
+
+
+def test_one_check_needs_no_list() -> None:
+    assert report(checks={"check": VISIBLE, "passed": False}).checks == {VISIBLE: False}
 
 
 def test_checks_written_as_json_text_are_read() -> None:
@@ -269,6 +293,7 @@ def test_reasons_stay_short_for_long_tables_and_reports() -> None:
         {VISIBLE: True, FUNCTIONAL: True},
         {VISIBLE.upper(): "passed", "2": "yes"},
         {"check 1": True, f"2. {FUNCTIONAL}": True, "something else": False},
+        [{"check": VISIBLE, "passed": True}, {"check": "2", "passed": True}],
         [VISIBLE, FUNCTIONAL],
         [1, "2", "something else"],
     ],
@@ -286,6 +311,7 @@ def test_ok_with_every_check_passed_is_matched_without_warning(checks: object) -
         ({"2": "failed"}, f"the check '{FUNCTIONAL}' failed"),
         ({VISIBLE: False, "2": "no"}, f"the checks '{VISIBLE}', '{FUNCTIONAL}' failed"),
         ({VISIBLE: True, "1": False, "2": True}, f"the check '{VISIBLE}' failed"),
+        ([{"check": 1, "passed": False}], f"the check '{VISIBLE}' failed"),
         ([VISIBLE], f"the check '{FUNCTIONAL}' failed"),
         ([2], f"the check '{VISIBLE}' failed"),
         ([], f"the checks '{VISIBLE}', '{FUNCTIONAL}' failed"),

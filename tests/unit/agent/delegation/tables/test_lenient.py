@@ -37,6 +37,10 @@ JSON = '[{"description": "a", "checks": ["c"], "branches": {"ok": "report"}}]'
             {"conditions": one(checks=["c"]), "default": "escalate"},
             "conditions: one condition is read as a list of it",
         ),
+        (
+            table_of(one(checks=["c"], branches={"name": "ok", "action": "report"})),
+            "conditions[0].branches: one branch is read as a list of it",
+        ),
         (f"```yaml\n{YAML}\n```", "the code block around the table was taken off"),
         (f"\n```\n{YAML}\n```\n", "the code block around the table was taken off"),
     ],
@@ -45,6 +49,12 @@ def test_what_is_plain_is_taken_with_one_warning(source: object, warning: str) -
     table = parse_table(source)
     assert table.warnings == (warning,)
     assert to_json(table) == to_json(parse_table(PLAIN))
+
+
+def test_branches_may_be_called_name_and_action() -> None:
+    table = parse_table(table_of(one(branches={"name": "report", "action": "report"})))
+    assert [branch.name for branch in table.conditions[0].branches] == ["name", "action"]
+    assert table.warnings == ()
 
 
 def test_what_needs_no_mending_needs_no_warning() -> None:
