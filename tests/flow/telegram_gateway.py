@@ -243,7 +243,8 @@ ANSWER = says("parent", "result: {last}")
 async def result_of(gateway: TelegramGateway, *, chat: int = OWNER) -> Json:
     """The delegation's result, once the parent has answered to it."""
     await gateway.hears("result: ", chat=chat)
-    return results_in(gateway.asked("parent")[-1].messages[-1]["content"])
+    told = (str(request.messages[-1]["content"]) for request in reversed(gateway.asked("parent")))
+    return results_in(next(text for text in told if '{"results"' in text))
 
 
 def results_in(text: str) -> Json:

@@ -26,7 +26,6 @@ FAULTS: list[tuple[Any, str]] = [
     (table_of(one(branches={"ok": {"action": "report", "format": "{format}"}})), "not a field"),
     (table_of(one(), one()), "stands twice"),
     (table_of(one(description=" ")), "empty"),
-    (table_of(one(surprise=1)), "unknown key 'surprise'"),
     (table_of(max_escalation_depth=-1), "is not a whole number from 0 up"),
     (table_of(max_escalation_depth=True), "is not a whole number from 0 up"),
     ([], "empty; give at least one"),
