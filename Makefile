@@ -14,7 +14,7 @@ demo: setup
 
 # Many tests wait for processes: more workers than cores pay off. Those of a file share what they
 # start, so one worker runs them all, and files come in their order: the long ones are not the last.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: setup

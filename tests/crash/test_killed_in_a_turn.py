@@ -46,6 +46,9 @@ async def test_an_update_that_telegram_delivers_again_is_answered_once(running: 
     await running.telegram.hear_no_confirmation()
     running.telegram.say(ANN, ANN, "hello")
     await running.telegram.refused("getUpdates")
+    # What was sent and not recorded yet would be sent once more.
+    await running.telegram.hears("answer to hello")
+    await running.recorded_as_sent()
     await running.gateway.kill()
     assert [update["message"]["text"] for update in running.telegram.world.pending] == ["hello"]
     running.telegram.recover()
