@@ -17,8 +17,8 @@ from agent.models.base import Model, ModelSpec
 from agent.models.budgets import Budgeted, Budgets
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback, KeyRotation
-from agent.models.litellm_model import LitellmModel
-from agent.models.litellm_prices import listed_prices
+from agent.models.litellm.model import LitellmModel
+from agent.models.litellm.prices import listed_prices
 from agent.models.registry import Models, RoutedModel
 from agent.models.retry import Retrying
 from agent.models.scripted import ScriptedFiles

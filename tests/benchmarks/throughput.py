@@ -14,7 +14,7 @@ from pathlib import Path
 
 from adapters.base import Outgoing, Post
 from adapters.recording import RecordingAdapter
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from agent.models.scripted import Answer, Rule, ScriptedModel
 from gateway.app import bootstrap
 from gateway.config import Config

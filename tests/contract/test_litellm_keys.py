@@ -7,7 +7,7 @@ import pytest
 
 from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Request
 from agent.models.fallback import Fallback, KeyRotation
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from agent.models.registry import Models
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.models.base import REQUIRED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.litellm_model import LONGEST_ERROR, LitellmModel
+from agent.models.litellm.model import LONGEST_ERROR, LitellmModel
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule
 from storage.records.entries import Json, message
@@ -424,8 +424,8 @@ async def test_neither_key_nor_prompt_is_in_errors_or_logs(
 
 def test_the_module_does_not_import_litellm() -> None:
     program = (
-        "import sys, agent.models.litellm_model\n"
-        "agent.models.litellm_model.LitellmModel()\n"
+        "import sys, agent.models.litellm.model\n"
+        "agent.models.litellm.model.LitellmModel()\n"
         "print(sorted({'litellm', 'openai', 'httpx'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agent.models.base import ModelSpec, Reply, Request
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from storage.records.entries import message
 
 ODD = ["-5", "1e30", "NaN", "true", '"many"', "null", "[1]", '{"a": 1}']

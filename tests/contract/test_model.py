@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from agent.models.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
 from storage.records.entries import Json, message
 from tests.stand_ins.model import ModelServer

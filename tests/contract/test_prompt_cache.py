@@ -12,7 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from storage.records.entries import Json, message
 
 TOOL: Json = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

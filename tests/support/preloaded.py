@@ -4,7 +4,7 @@ import asyncio
 import gc
 
 import storage.sql.migrate  # noqa: F401
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 
 asyncio.run(LitellmModel().warm_up())
 gc.freeze()  # what is collected in a fork is not shared any more

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from agent.models.base import ModelError, ModelSpec, Request
-from agent.models.litellm_model import LitellmModel
+from agent.models.litellm.model import LitellmModel
 from storage.records.entries import Json, message
 
 PROVIDERS = {

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.models.base import Model, ModelSpec, Prices, Reply, Request
-from agent.models.litellm_prices import listed_prices
+from agent.models.litellm.prices import listed_prices
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import Answer, Rule, ScriptedModel
 from storage.records.entries import message

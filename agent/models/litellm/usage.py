@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.models.base import ModelSpec, price
-from agent.models.prompt_cache import CacheUse
+from agent.models.litellm.prompt_cache import CacheUse
 from agent.models.usage import dollars, readable_usage
 
 _LLMS = "litellm.llms"

@@ -27,16 +27,16 @@ from agent.models.base import (
     ToolCall,
     host_of,
 )
-from agent.models.litellm_usage import (
+from agent.models.litellm.prompt_cache import cache_use, marked, takes_marks
+from agent.models.litellm.sendable import OPENAI, sendable
+from agent.models.litellm.tool_choice import refuses_wish, tool_choice
+from agent.models.litellm.usage import (
     CachePrices,
     listed_cache_prices,
     own_price,
     read_leniently,
 )
-from agent.models.prompt_cache import cache_use, marked, takes_marks
 from agent.models.retry import read_retry_after
-from agent.models.sendable import OPENAI, sendable
-from agent.models.tool_choice import refuses_wish, tool_choice
 from agent.models.usage import count as token_count
 from agent.models.usage import dollars, estimated_input, estimated_output
 from agent.text.untrusted import storable

@@ -1,0 +1,6 @@
+"""Models behind litellm, which is imported here only.
+
+`model` is the seam's implementation; `prices` is litellm's list, `usage` what a call used,
+`prompt_cache` what providers keep of requests, `tool_choice` which of them may be told what to
+call, `sendable` messages as providers take them. Points to the seam.
+"""
