@@ -13,6 +13,9 @@ Body = dict[str, Any]
 """One platform message, rendered: what the adapter itself made of Markdown. Plain JSON, because it
 is stored between rendering and sending. Every body has "text", the plain form of it."""
 
+_JPEG = b"\xff\xd8\xff"
+"""How one begins."""
+
 
 @dataclass(frozen=True, slots=True)
 class Button:
@@ -34,7 +37,13 @@ class Upload:
     name: str
     data: bytes = field(repr=False)
     picture: bool = False
-    """Shown as a picture, not as a document. Then it is a PNG."""
+    """Shown as a picture, not as a document. Then it is a PNG or a JPEG."""
+
+    @property
+    def media_type(self) -> str:
+        if not self.picture:
+            return "application/octet-stream"
+        return "image/jpeg" if self.data.startswith(_JPEG) else "image/png"
 
 
 @dataclass(frozen=True, slots=True)

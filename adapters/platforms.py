@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from adapters.base import Adapter, Commands
+from adapters.checkup import Checkup
 from adapters.events import Conversation
 from adapters.terminal.adapter import Reopened, TerminalAdapter
 
@@ -93,6 +94,11 @@ class Platform:
     """What stands before a person's id in the address of their private chat."""
     largest_upload: int | None = None
     """Bytes of a file that it takes from a bot; None where there is no limit."""
+    check: Callable[[PlatformSettings], Awaitable[Checkup]] | None = None
+    """Looks at the bot without changing anything; None where a start changes nothing that others
+    could miss. Raises an AdapterError."""
+    sign_up: str = ""
+    """Where a bot is made and gets its token, for people; "" where there is none."""
 
 
 def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
@@ -106,6 +112,15 @@ def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | 
         base_file_url=section.base_file_url,
         commands=commands,
     )
+
+
+async def _check_telegram(settings: PlatformSettings) -> Checkup:
+    from adapters.telegram.checkup import check
+
+    section = settings.telegram
+    assert section is not None, "looked at only where it is configured"
+    found = await check(section.token.get_secret_value(), section.base_url)
+    return found if section.mode == "polling" else Checkup(found.who)
 
 
 def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
@@ -135,6 +150,8 @@ TELEGRAM = Platform(
     _telegram,
     presses_kept=150.0,  # measured
     largest_upload=50 * MEGABYTE,
+    check=_check_telegram,
+    sign_up="@BotFather in Telegram: /newbot",
 )
 DISCORD = Platform(
     "discord",
@@ -145,6 +162,7 @@ DISCORD = Platform(
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
     largest_upload=10 * MEGABYTE,
+    sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
 )
 TERMINAL = Platform(
     "terminal",

@@ -2,12 +2,15 @@
 handed."""
 
 import asyncio
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from agent.delegation.call.caller import Caller, Limits
 from agent.delegation.call.offer import offer
 from agent.delegation.call.planner import HandOverRequest, Planner
-from agent.delegation.children.prompts import COMPANY, PARENT, Means
+from agent.delegation.children.prompts import COMPANY, Means, parent_prompt
 from agent.delegation.children.supervision import Activity
 from agent.delegation.core.events import Task
 from agent.delegation.handoff.automatic import automatic
@@ -23,17 +26,19 @@ from agent.delegation.handoff.model import (
 from agent.delegation.handoff.prune import budget, prune
 from agent.delegation.runner import Subagents
 from agent.delegation.tool import DelegateTool
+from agent.models.base import ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.runtime.loop import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
-from agent.tools.base import Call, Tool, Toolset, toolbox
-from agent.tools.files import file_tools, page_for
+from agent.tools.approval.guard import Guard
+from agent.tools.base import Call, Kit, Setting, Tool, Toolset, toolbox, with_parts
+from agent.tools.files.tools import ReadFile, file_tools, page_for
+from agent.tools.files.workspace import FileState, Workspace
 from agent.tools.think import ThinkTool
-from agent.tools.workspace import FileState, Workspace
 from storage.records.delegations import Delegation
 from storage.store import Store
 
-LOOKING = frozenset({Toolset.FILE, Toolset.TERMINAL})
+LOOKING = frozenset({Toolset.FILE_READ, Toolset.FILE, Toolset.TERMINAL})
 """Toolsets that read files or run commands: a child without any has no use for what was found."""
 
 
@@ -45,41 +50,60 @@ class AgentFactory:
     models: Models
     delegation: DelegationConfig
     tools: ToolsConfig
+    toolsets_at: Callable[[str], frozenset[str]]
+    """The toolsets that are switched on in a conversation, by its address."""
     max_iterations: int
     """Of the parent, in one turn."""
-    more_tools: tuple[Tool, ...] = ()
-    """What parent and children may use besides."""
+    guard: Guard
+    """Stands before every tool that is given to anybody."""
+    kits: tuple[Kit, ...] = ()
+    """Make what parent and children may use besides thoughts, files and children of their own."""
+    instructions_at: Callable[[str], str] = lambda _: ""
+    """What the operator tells the parent besides in a conversation, by its address. Children are
+    not told: what they are to know stands in their task."""
+    model_at: Callable[[str], str | None] = lambda _: None
+    """The name of the parent's model in a conversation, where it is not the tier's."""
 
-    def parent(self, subagents: Subagents, session: int, model: str | None = None) -> Agent:
-        """The agent that people talk to, for one turn of a session: with its own model, or with one
-        by its name, where that is known."""
-        toolsets = frozenset(self.tools.toolsets)
-        spec = (self.models.find(model) if model else None) or self.models.tier("parent")
+    def parent(
+        self, subagents: Subagents, session: int, address: str, model: str | None = None
+    ) -> Agent:
+        """The agent that people talk to, for one turn of a session in a conversation: with the
+        conversation's model, or with one by its name, where that is known."""
+        toolsets = self.toolsets_at(address)
+        spec = self._parent_spec(address, model)
         caller = Caller(RANKS["parent"], 0, toolsets, prices=self.models.prices(spec))
-        tools = (ThinkTool(), *file_tools(self._workspace), *self.more_tools)
-        given = [tool for tool in tools if tool.traits.given_with(toolsets)]
+        setting = Setting(session, address, child=False, window=spec.context_window)
+        tools = (ThinkTool(), *file_tools(self._workspace), *self._more(setting))
+        given = [
+            self.guard.before(tool, setting) for tool in tools if tool.traits.given_with(toolsets)
+        ]
         return Agent(
             tier="parent",
             spec=spec,
-            system=PARENT,
+            system=parent_prompt(self.instructions_at(address)),
             company=COMPANY,
             tools=toolbox(*given, self._delegate(subagents, caller)),
             max_iterations=self.max_iterations,
             max_calls=self.delegation.max_calls_per_reply,
         )
 
+    def _parent_spec(self, address: str, model: str | None) -> ModelSpec:
+        named = (self.models.find(name) for name in (model, self.model_at(address)) if name)
+        return next(filter(None, named), self.models.tier("parent"))
+
     def child_tools(
         self, subagents: Subagents, delegation: Delegation, task: Task, activity: Activity
     ) -> Means:
         """What a worker works with: its toolsets, and, as an orchestrator, children of its own."""
-        known = (ThinkTool(), *self._child_files(task, activity), *self.more_tools)
+        spec = self.models.find(task.worker) or self.models.tier("worker")
+        setting = Setting(task.home, delegation.address, child=True, window=spec.context_window)
+        known = (ThinkTool(), *self._child_files(task, activity), *self._more(setting))
         tools: list[Tool] = [
-            tool
+            self.guard.before(tool, setting, task.goal)
             for tool in known
             if tool.traits.given_with(task.toolsets) and not tool.traits.parent_only
         ]
         if task.role == "orchestrator":
-            spec = self.models.find(task.worker) or self.models.tier("worker")
             toolsets = frozenset(task.toolsets)
             rank, prices = self.models.rank(spec), self.models.prices(spec)
             caller = Caller(rank, task.depth, toolsets, home=task.home, prices=prices)
@@ -93,7 +117,8 @@ class AgentFactory:
                 )
             )
         root = self._workspace(task.home).root.absolute()
-        workspace = str(root) if Toolset.FILE in task.toolsets else ""
+        sees_files = Toolset.FILE_READ in with_parts(task.toolsets)
+        workspace = str(root) if sees_files else ""
         return Means(toolbox(*tools), workspace, task.max_iterations)
 
     def _delegate(
@@ -121,6 +146,9 @@ class AgentFactory:
         offered = offer(self.models, limits, caller)
         return DelegateTool(subagents, planner, offered, root=root, top=top, above=above)
 
+    def _more(self, setting: Setting) -> Iterable[Tool]:
+        return chain.from_iterable(kit(setting) for kit in self.kits)
+
     def _child_files(self, task: Task, activity: Activity) -> tuple[Tool, ...]:
         """A child works in its parent's folder; what it was handed it need not read again."""
         handed = cache(task.handed) if task.handed is not None else {}
@@ -146,7 +174,7 @@ class AgentFactory:
         spec = self.models.find(request.worker) or self.models.tier("worker")
         limit = budget(spec.context_window, self.delegation.handoff_budget)
         if handoff is not None:
-            hydrated = await self._hydrated(handoff, request.home, limit)
+            hydrated = await self._hydrated(handoff, request, limit)
         elif (most := self.delegation.handoff_auto_tokens) and LOOKING.intersection(
             request.toolsets
         ):
@@ -155,18 +183,28 @@ class AgentFactory:
             )
             task = f"{request.goal}\n{request.context}"
             found = await asyncio.to_thread(automatic, path, task)
-            hydrated = await self._hydrated(found, request.home, min(limit, most))
+            hydrated = await self._hydrated(found, request, min(limit, most))
             hydrated = replace(hydrated, cuts=())
         else:
             return None
         return hydrated if hydrated != Hydrated() else None
 
-    async def _hydrated(self, handoff: Handoff, home: int, limit: int) -> Hydrated:
+    async def _hydrated(self, handoff: Handoff, request: HandOverRequest, limit: int) -> Hydrated:
         """With the files' contents, in at most so many tokens."""
         read: Read = _no_files
-        if Toolset.FILE in self.tools.toolsets:
-            read = reader(self._workspace(home))
+        if request.reads:
+            read = partial(self._read, reader(self._workspace(request.home)))
         return await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
+
+    def _read(self, read: Read, path: str) -> tuple[str, FileState] | str:
+        """What is handed over gets past no rule, and neither do secrets in it. Blocks."""
+        if not self.guard.lets_read(ReadFile.name, path):
+            return "a rule of [[tools.rules]] does not let it be handed over"
+        found = read(path)
+        if isinstance(found, str):
+            return found
+        text, state = found
+        return self.guard.redact(text), state
 
     def _workspace(self, session: int) -> Workspace:
         return Workspace(resolve_template(self.tools.workspace, session))

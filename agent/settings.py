@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
+from zoneinfo import available_timezones
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +14,8 @@ from pydantic import (
     SecretStr,
     model_validator,
 )
+
+from agent.text.suggestion import did_you_mean
 
 TIERS = ("parent", "worker", "overseer", "judge")
 
@@ -125,9 +128,130 @@ def _workspace(value: str) -> str:
     return value
 
 
+TOOLSETS = ("file_read", "file", "terminal", "web", "code", "memory", "message", "schedule")
+SERVER = re.compile(r"(?=.{1,32}\Z)[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+"""The name of an MCP server. `__` is what its tools' names have between it and their own, so it
+stands in none: then no tool of one server has the name of another's."""
+_SERVER_TOOLSET = re.compile(f"mcp:{SERVER.pattern}")
+
+
+def _toolset(name: str) -> str:
+    if name in TOOLSETS or _SERVER_TOOLSET.fullmatch(name):
+        return name
+    known = ", ".join([*TOOLSETS, "mcp:NAME"])
+    meant = did_you_mean(name, [*TOOLSETS, "mcp:NAME"])
+    raise ValueError(f"there is no toolset {name!r}; toolsets are {known}.{meant}")
+
+
+Toolsets = Annotated[tuple[Annotated[str, AfterValidator(_toolset)], ...], BeforeValidator(several)]
+
+
+def _pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return value
+
+
+class ToolRule(Section):
+    """What becomes of calls of a tool without asking, or that people are asked."""
+
+    tool: str = Field(min_length=1)
+    """Its name; * and ? stand for any characters."""
+    match: Annotated[str, AfterValidator(_pattern)] | None = None
+    """None: every call."""
+    decision: Literal["allow", "ask", "deny"]
+
+
+def _zone(value: str) -> str:
+    if value not in available_timezones():
+        raise ValueError(f"there is no time zone {value!r}; names are like Europe/Berlin or UTC")
+    return value
+
+
 class ToolsConfig(Section):
-    toolsets: Annotated[tuple[Literal["file"], ...], BeforeValidator(several)] = ()
+    toolsets: Toolsets = ()
     workspace: Annotated[str, AfterValidator(_workspace)] = "workspaces/{session}"
+    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    network: bool = False
+    rules: tuple[ToolRule, ...] = ()
+    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    """Of people who never said theirs."""
+
+
+class WebConfig(Section):
+    search: Literal["searxng", "brave", "tavily"] | None = None
+    search_url: Url | None = None
+    search_key: Key | None = None
+    allow: Annotated[tuple[str, ...], BeforeValidator(several)] = ()
+    """Hosts, "name" or "name:port", that may be reached though their addresses are private."""
+
+
+class McpConfig(Section):
+    """One MCP server: a program that is started, or a URL."""
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, SecretStr] = {}
+    url: Url | None = None
+    headers: dict[str, Key] = {}
+    tools: Annotated[tuple[str, ...], BeforeValidator(several)] | None = None
+    """Those of its tools that are offered; None: all."""
+    trusted: bool = False
+    """Whether what it says of its own tools is believed."""
+    timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
+    """Seconds for one call."""
+
+    @model_validator(mode="after")
+    def _one_way_to_reach_it(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give command or url, one of them")
+        if self.url is not None and (self.args or self.env):
+            raise ValueError("args and env belong to a command, not to a url")
+        if self.command is not None and self.headers:
+            raise ValueError("headers belong to a url, not to a command")
+        return self
+
+
+MOST_INSTRUCTIONS = 20_000
+"""Characters: they are sent with every call of the parent's model."""
+_IN_FILE = "file:"
+
+
+def _instructions(value: str) -> str:
+    """The text, or what stands in the file that it names."""
+    text = _text_in(Path(value.removeprefix(_IN_FILE))) if value.startswith(_IN_FILE) else value
+    text = text.strip()
+    if not text:
+        raise ValueError("says nothing: write what the bot is to keep to, or take the key out")
+    if "\0" in text:
+        raise ValueError("has a NUL character in it, which no model takes: write plain text")
+    if len(text) > MOST_INSTRUCTIONS:
+        raise ValueError(f"is longer than {MOST_INSTRUCTIONS:,} characters: shorten it")
+    return text
+
+
+def _text_in(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            return file.read(2 * MOST_INSTRUCTIONS)
+    except FileNotFoundError:
+        text = f"there is no file {str(path)!r} (looked for from {str(Path.cwd())!r})"
+        raise ValueError(text) from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{str(path)!r} is no text in UTF-8: save it as such") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "that is no name of a file"
+        raise ValueError(f"{str(path)!r} cannot be read: {why}") from None
+
+
+Instructions = Annotated[str, AfterValidator(_instructions)]
+
+
+class AgentConfig(Section):
+    instructions: Instructions | None = None
+    """What the parent is told besides, as text; "file:PATH" is read when this is made."""
 
 
 class BudgetsConfig(Section):

@@ -3,7 +3,7 @@
 `app` puts the parts together; `service` runs them, and wakes the session's lane, or delivery, that
 a commit concerns; `platform_supervisor` keeps the platforms served; `config` reads bough.toml. A
 message goes through `inbound`, `turns` and `outbound`; a press is checked in `inbound` and goes on
-to `questions` or `commands`.
+to `questions` or `commands`. What is scheduled begins in `schedules`.
 Imports point down: cli, app, service, platform_supervisor, inbound, commands, turns, status, views,
-questions, outbound, access, config. Below this package stand adapters and agent.
+questions, schedules, outbound, access, config. Below this package stand adapters and agent.
 """

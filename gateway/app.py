@@ -1,9 +1,8 @@
 """The composition root: from a configuration to a running gateway. Only here are parts named."""
 
-import asyncio
 import gc
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
@@ -13,49 +12,57 @@ from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
 from agent.delegation.runner import Life, Subagents
 from agent.factory import AgentFactory
-from agent.models.base import Model, ModelSpec
-from agent.models.budgets import Budgeted, Budgets
-from agent.models.demo import DEMO, demo_model, demo_specs
-from agent.models.fallback import Fallback, KeyRotation
+from agent.models.base import Model
+from agent.models.budgets import Budgets
+from agent.models.fallback import KeyRotation
 from agent.models.litellm.model import LitellmModel
-from agent.models.litellm.prices import listed_prices
-from agent.models.registry import Models, RoutedModel
+from agent.models.registry import Models
 from agent.models.retry import Retrying
-from agent.models.scripted import ScriptedFiles
-from agent.settings import TIERS, ModelConfig
-from agent.tools.base import Tool
+from agent.runtime.loop import Agent
+from agent.tools.approval.guard import Guard, Redact
+from agent.tools.approval.rules import Rules
+from agent.tools.base import Kit, Tool
 from gateway.access.roles import Access
-from gateway.commands.context import CommandContext
+from gateway.commands.context import CommandContext, OfferedTools
 from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
-from gateway.config import Config
+from gateway.config import Config, all_secrets
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.loading import Loading
+from gateway.models import guarded, known_models, needs_litellm, routed_model
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
+from gateway.outbound.out_files import OutFiles
 from gateway.platform_supervisor import PlatformSupervisor
 from gateway.questions.service import Questions
+from gateway.schedules.due import DueSchedules
+from gateway.schedules.firing import Firing
 from gateway.service import App
 from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
+from gateway.toolkits import Toolkits
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
+from gateway.turns.posts import TurnPosts
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
+from storage.interchange.redaction import known_redactor
 from storage.store import Store
 
 log = logging.getLogger(__name__)
 
 LEAST_CAP = 30.0
+SHORTEST_HIDDEN = 8
+"""Characters of a secret that is taken out of what tools give back."""
 
 
 async def bootstrap(
@@ -83,9 +90,9 @@ async def bootstrap(
     models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
-    guarded = partial(_guarded, models=models, budgets=Budgets(store, config.budgets))
-    impatient = guarded(model if model is not None else routed_model(keys))
-    patient = guarded(model if model is not None else routed_model(Retrying(keys)))
+    limited = partial(guarded, models=models, budgets=Budgets(store, config.budgets))
+    impatient = limited(model if model is not None else routed_model(keys))
+    patient = limited(model if model is not None else routed_model(Retrying(keys)))
     return _assemble(
         config,
         store,
@@ -94,7 +101,7 @@ async def bootstrap(
         patient,
         impatient,
         tuple(tools),
-        Loading(partial(_load, litellm) if _needs_litellm(models) else None),
+        Loading(partial(_load, litellm) if needs_litellm(models) else None),
     )
 
 
@@ -121,35 +128,35 @@ def _assemble(
     loading: Loading,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
-    access = Access(config.access, config.escalation)
+    access = Access(config.access, config.escalation, config.tools.approvers)
     composer = Composer(by_platform, config.session.max_answer_messages)
     questions = Questions(composer, access, config.escalation)
-    policy = BusyPolicy(access, config.session)
+    policy = BusyPolicy(access, config.session, config.busy_at)
     failures = Failures(store, composer)
     connections, scheduler = Connections(), InProcessScheduler()
     running: dict[int, Turn] = {}
     notices = Notices(connections)
-    factory = AgentFactory(
-        store, models, config.delegation, config.tools, config.session.max_iterations, tools
-    )
-    writer = models.find(config.session.summary_model or "")
-    compacting = Compacting(model, config.session, writer)
+    toolkits = Toolkits.of(config, store, redactor_of(config))
+    factory = _factory(config, store, models, toolkits.kits(store, composer, access, tools))
+    compacting = Compacting(model, config.session, models.find(config.session.summary_model or ""))
     subagents = _subagents(
         config, store, models, model, judge_model, questions, factory, compacting
     )
     panel = Live(store, notices, composer, subagents.active)
-    control = SessionControl(store, scheduler, questions, policy, running)
+    parent = partial(factory.parent, subagents)
+    control = SessionControl(store, scheduler, questions, policy, running, toolkits.terminal.stop)
+    offered = OfferedTools(parent, toolkits.servers.states)
     context = CommandContext(
-        store, config, models, control, questions, composer, connections, panel
+        store, config, models, control, questions, composer, connections, panel, offered
     )
     results = Results(store, subagents)
-    parent = partial(factory.parent, subagents)
-    answer = AgentAnswer(
-        store, model, parent, results, questions, compacting, composer, policy, answer_items
-    )
-    work = JobContext(store, models, model, parent, compacting, composer, config.tools)
-    signs = SignsOfLife(store, notices, composer, panel)
-    runner = TurnRunner(store, failures, policy, results, signs, answer.run, jobs(work), running)
+    posts = TurnPosts(composer, OutFiles(composer), answer_items, config.session.show_thoughts)
+    ready = partial(_ready_parent, parent, toolkits)
+    answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, posts)
+    work = JobContext(store, model, parent, compacting, composer, config.tools)
+    signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
+    rest = (answer.run, jobs(work), running, toolkits.opening)
+    runner = TurnRunner(store, failures, policy, results, signs, *rest)
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
@@ -157,7 +164,44 @@ def _assemble(
     platforms = PlatformSupervisor(
         by_platform, connections, store, router, composer, told, woken, loading
     )
-    return App(config, store, platforms, scheduler, runner, router, questions, delivery, loading)
+    schedules = DueSchedules(store, Firing(access, composer))
+    parts = (router, questions, delivery, loading, toolkits, schedules)
+    return App(config, store, platforms, scheduler, runner, *parts)
+
+
+async def _ready_parent(
+    parent: Callable[[int, str, str | None], Agent],
+    toolkits: Toolkits,
+    session: int,
+    address: str,
+    model: str | None,
+) -> Agent:
+    await toolkits.ready(address)
+    return parent(session, address, model)
+
+
+def _factory(config: Config, store: Store, models: Models, kits: tuple[Kit, ...]) -> AgentFactory:
+    return AgentFactory(
+        store,
+        models,
+        config.delegation,
+        config.tools,
+        config.toolsets_at,
+        config.session.max_iterations,
+        guard_of(config, store),
+        kits,
+        config.instructions_at,
+        config.model_at,
+    )
+
+
+def guard_of(config: Config, store: Store) -> Guard:
+    return Guard(store, Rules(config.tools.rules), redactor_of(config))
+
+
+def redactor_of(config: Config) -> Redact:
+    """Short secrets, such as the word that some local models want for a key, are in every text."""
+    return known_redactor(all_secrets(config), SHORTEST_HIDDEN)
 
 
 def _subagents(
@@ -194,14 +238,6 @@ def life_of_children(config: Config) -> Life:
     )
 
 
-def _needs_litellm(models: Models) -> bool:
-    return not all(_is_own(spec) for spec in models.specs())
-
-
-def _is_own(spec: ModelSpec) -> bool:
-    return spec.model.partition(":")[0] in (DEMO, "scripted")
-
-
 def platform_adapters(
     config: Config, reopen: Reopen | None = None, *, terminal: bool = False
 ) -> list[Adapter]:
@@ -209,47 +245,3 @@ def platform_adapters(
     `reopen`: what somebody who comes back to a terminal is told."""
     platforms = [] if terminal else configured(config)
     return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
-
-
-async def known_models(config: Config) -> Models:
-    """The configured models, with litellm's prices where the configuration has none."""
-    tiers, presets = model_specs(config)
-    unpriced = [
-        spec.model
-        for spec in (*tiers.values(), *presets.values())
-        if spec.input_cost is None and spec.output_cost is None and not _is_own(spec)
-    ]
-    return Models(tiers, presets, await asyncio.to_thread(listed_prices, unpriced))
-
-
-def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:
-    """Tiers and presets as configured; the demo model where there is no parent."""
-    tiers = {
-        name: _spec(name, given)
-        for name in TIERS
-        if (given := getattr(config.models, name)) is not None
-    }
-    presets = {name: _spec(name, given) for name, given in config.models.presets.items()}
-    return {**demo_specs(), **tiers} if "parent" not in tiers else tiers, presets
-
-
-def _spec(name: str, given: ModelConfig) -> ModelSpec:
-    keys = tuple(key.get_secret_value() for key in given.api_keys)
-    key = given.api_key.get_secret_value() if given.api_key is not None else None
-    more = given.model_dump(exclude={"api_key", "api_keys"})
-    return ModelSpec(name=name, api_key=keys[0] if keys else key, api_keys=keys, **more)
-
-
-def _guarded(model: Model, models: Models, budgets: Budgets) -> Model:
-    """Each model within the budgets, by its own price; then the fallbacks."""
-    return Fallback(Budgeted(model, budgets), models)
-
-
-def routed_model(default: Model) -> RoutedModel:
-    """Bough's own models by their names, every other by `default`."""
-    return RoutedModel(default, {DEMO: demo_model(), "scripted": ScriptedFiles()})
-
-
-def plain_model() -> Model:
-    """Every model that can be configured, without patience for faults."""
-    return routed_model(LitellmModel())

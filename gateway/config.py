@@ -19,26 +19,36 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     model_validator,
 )
 
 from adapters.platforms import PlatformSettings, checked_address, checked_identity
+from agent.errors import ToolError
 from agent.settings import (
+    SERVER,
     TIERS,
+    AgentConfig,
     BudgetsConfig,
     CompactionConfig,
     DelegationConfig,
+    Instructions,
+    McpConfig,
     ModelsConfig,
     Section,
     ToolsConfig,
+    Toolsets,
+    WebConfig,
     several,
 )
+from agent.text.suggestion import did_you_mean
+from agent.tools.web.urls import allowed_hosts
+from gateway.config_faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
 from gateway.errors import ConfigError
 from storage.interchange.redaction import SHORTEST_SECRET
 
-PREFIX = "BOUGH_"
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
 DEFAULT_FILE = Path("bough.toml")
@@ -87,14 +97,41 @@ class EscalationConfig(Section):
     on_timeout: Literal["rejected", "failed"] = "rejected"
 
 
+Busy = Literal["interrupt", "queue", "steer"]
+"""What talk does during a turn."""
+
+
 class SessionConfig(CompactionConfig):
-    busy: Literal["interrupt", "queue", "steer"] = "interrupt"
+    busy: Busy = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
     show_thoughts: bool = False
     max_answer_messages: int = Field(default=20, ge=1)
     branch_summaries: Literal["off", "ask", "auto"] = "ask"
     max_depth: int = Field(default=1_000_000, ge=1)
     max_children: int = Field(default=1_000, ge=1)
+
+
+class GatewayToolsConfig(ToolsConfig):
+    approvers: Identities = ()
+    message_targets: Addresses = ()
+
+
+def _server_name(name: str) -> str:
+    if not SERVER.fullmatch(name):
+        raise ValueError(
+            "a server's name has at most 32 small letters and digits, a letter first, "
+            "and single - or _ between them"
+        )
+    return name
+
+
+class ChatConfig(Section):
+    """What is different in one conversation; None: as everywhere."""
+
+    toolsets: Toolsets | None = None
+    instructions: Instructions | None = None
+    model: str | None = None
+    busy: Busy | None = None
 
 
 class Config(PlatformSettings):
@@ -104,8 +141,18 @@ class Config(PlatformSettings):
     access: AccessConfig = AccessConfig()
     escalation: EscalationConfig = EscalationConfig()
     session: SessionConfig = SessionConfig()
-    tools: ToolsConfig = ToolsConfig()
+    agent: AgentConfig = AgentConfig()
+    tools: GatewayToolsConfig = GatewayToolsConfig()
+    web: WebConfig = WebConfig()
+    mcp: dict[Annotated[str, AfterValidator(_server_name)], McpConfig] = Field(default={})
+    chats: dict[Address, ChatConfig] = Field(default={})
     budgets: BudgetsConfig = BudgetsConfig()
+    _file: Path = PrivateAttr(default=DEFAULT_FILE)
+
+    @property
+    def file(self) -> Path:
+        """Where it was read, or would have been."""
+        return self._file
 
     @model_validator(mode="after")
     def _named_models_exist(self) -> Self:
@@ -114,12 +161,65 @@ class Config(PlatformSettings):
         named = [(f"models.{key}.fallback", n) for key, e in entries.items() for n in e.fallback]
         if self.session.summary_model is not None:
             named.append(("session.summary_model", self.session.summary_model))
+        for address, chat in self.chats.items():
+            if chat.model is not None:
+                named.append((f'chats."{address}".model', chat.model))
         for key, name in named:
             if name not in known:
                 names = ", ".join([*TIERS, *self.models.presets])
                 text = f"{name!r} is not configured; tiers and presets are {names}"
-                raise ValueError(f"{key}: {text}")
+                raise ValueError(f"{key}: {text}.{did_you_mean(name, known)}")
         return self
+
+    @model_validator(mode="after")
+    def _named_servers_exist(self) -> Self:
+        named = [("tools.toolsets", self.tools.toolsets)]
+        for address, chat in self.chats.items():
+            named.append((f'chats."{address}".toolsets', chat.toolsets or ()))
+        for key, toolsets in named:
+            for server in (name.removeprefix("mcp:") for name in toolsets if ":" in name):
+                if server not in self.mcp:
+                    meant = did_you_mean(server, self.mcp, "mcp:{}")
+                    raise ValueError(f"{key}: there is no [mcp.{server}].{meant}")
+        return self
+
+    @model_validator(mode="after")
+    def _allowed_hosts_are_hosts(self) -> Self:
+        try:
+            allowed_hosts(self.web.allow)
+        except ToolError as error:
+            raise ValueError(f"web.allow: {error}") from None
+        return self
+
+    def toolsets_at(self, address: str) -> frozenset[str]:
+        """The toolsets of a conversation: its own, or those of all; of a topic, those of its
+        chat, where it has none itself. The same holds for what follows."""
+        own = (chat.toolsets for chat in self._chats_at(address) if chat.toolsets is not None)
+        return frozenset(next(own, self.tools.toolsets))
+
+    def instructions_at(self, address: str) -> str:
+        """What the agent is told besides in a conversation; "" for nothing."""
+        own = (chat.instructions for chat in self._chats_at(address))
+        return next(filter(None, own), self.agent.instructions or "")
+
+    def model_at(self, address: str) -> str | None:
+        """The name of the model that answers in a conversation; None: the parent's."""
+        return next(filter(None, (chat.model for chat in self._chats_at(address))), None)
+
+    def busy_at(self, address: str) -> Busy:
+        """What talk does during a turn in a conversation."""
+        own = (chat.busy for chat in self._chats_at(address) if chat.busy is not None)
+        return next(own, self.session.busy)
+
+    def _chats_at(self, address: str) -> Iterator[ChatConfig]:
+        """What is said for a conversation, then for the chat that it is a topic of."""
+        names = dict.fromkeys((address, address.partition("/")[0]))
+        yield from (self.chats[name] for name in names if name in self.chats)
+
+    def all_toolsets(self) -> frozenset[str]:
+        """Those that any conversation has."""
+        own = (chat.toolsets for chat in self.chats.values() if chat.toolsets is not None)
+        return frozenset(self.tools.toolsets).union(*own)
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
@@ -127,21 +227,40 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
 
     ConfigError where the file cannot be read, or a key or value is wrong.
     """
-    data = _read(path if path is not None else DEFAULT_FILE, required=path is not None)
+    data = read_file(path if path is not None else DEFAULT_FILE, required=path is not None)
+    add_environment(data, environ)
+    config = checked(data)
+    given = sorted(name for name, value in environ.items() if name.startswith(PREFIX) and value)
+    right = {name.replace("__", "_") for name in given if "__" in name}  # set beside, as it should
+    if lines := misspelled_variables(
+        [n for n in given if "__" not in n and n not in right], Config
+    ):
+        raise ConfigError("\n".join(lines))
+    config._file = (path or DEFAULT_FILE).absolute()
+    return config
+
+
+def add_environment(data: dict[str, Any], environ: Mapping[str, str]) -> None:
+    """Put what variables say over what a file says. ConfigError where a variable cannot be one."""
     for name, value in sorted(environ.items()):
         if name.startswith(PREFIX) and "__" in name and value:
-            _put(data, name.removeprefix(PREFIX).lower().split("__"), _parse(value), name)
+            _put(data, _keys(name), _parse(value), name)
     if limit := environ.get(LIMIT_VARIABLE):
         if not re.fullmatch(r"\s*[+-]?\d+\s*", limit):
             raise ConfigError(f"{LIMIT_VARIABLE}: is not a whole number.")
         _put(data, ["delegation", "max_concurrent_children"], limit, LIMIT_VARIABLE)
+
+
+def checked(data: Mapping[str, Any]) -> Config:
+    """A configuration of what stands in a file. ConfigError where a key or value is wrong."""
     try:
         return Config.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(_explain(error)) from None
+        raise ConfigError(explain(error, Config)) from None
 
 
-def _read(path: Path, *, required: bool) -> dict[str, Any]:
+def read_file(path: Path, *, required: bool) -> dict[str, Any]:
+    """What stands in a file, unchecked; nothing where there is none and none is required."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -149,9 +268,18 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
             raise ConfigError(f"There is no file {path}. Name another with --config.") from None
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.") from None
+        raise ConfigError(unreadable(path, error)) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+        raise ConfigError(not_toml(path, error)) from None
+
+
+def _keys(name: str) -> list[str]:
+    """The parts of a variable's name; small, but what names a variable of an MCP server itself."""
+    parts = name.removeprefix(PREFIX).split("__")
+    keys = [part.lower() for part in parts]
+    if keys[0] == "mcp" and keys[2:3] == ["env"] and len(keys) > 3:
+        return [*keys[:3], "__".join(parts[3:])]
+    return keys
 
 
 def _put(data: dict[str, Any], keys: list[str], value: object, name: str) -> None:
@@ -171,20 +299,6 @@ def _parse(value: str) -> object:
         return tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return value
-
-
-def _explain(error: ValidationError) -> str:
-    lines = []
-    for fault in error.errors(include_input=False, include_url=False):
-        key = ".".join(str(part) for part in fault["loc"])
-        if fault["type"] == "extra_forbidden":
-            lines.append(f"{key}: there is no such key. gateway/README.md lists them all.")
-        elif fault["type"] == "missing":
-            lines.append(f"{key}: is missing.")
-        else:
-            text = f"{fault['msg'].removeprefix('Value error, ')}."
-            lines.append(f"{key}: {text}" if key else text)
-    return "The configuration has a fault.\n" + "\n".join(f"  {line}" for line in lines)
 
 
 _TELLING = re.compile(

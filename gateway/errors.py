@@ -11,3 +11,7 @@ class ConfigError(GatewayError):
 
 class SessionsFault(GatewayError):
     """A command on sessions cannot be carried out: no such entry, no such file."""
+
+
+class InitEnded(GatewayError):
+    """`bough init` cannot go on: no more answers, or a file that cannot be written."""

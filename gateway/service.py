@@ -15,6 +15,8 @@ from gateway.loss import loss_in, tell_owners
 from gateway.outbound.delivery import Delivery
 from gateway.platform_supervisor import PlatformSupervisor, close
 from gateway.questions.service import Questions
+from gateway.schedules.due import DueSchedules
+from gateway.toolkits import Toolkits
 from gateway.turns.failures import Tries
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
@@ -42,6 +44,8 @@ class App:
     questions: Questions
     delivery: Delivery
     loading: Loading
+    tools: Toolkits
+    schedules: DueSchedules
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
 
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
@@ -53,12 +57,14 @@ class App:
         self.scheduler.start(self.runner.advance)
         self.store.watch(self._committed)
         try:
+            await self.tools.start()
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
                     group.create_task(self.store.guard(), name="guard"),
                     group.create_task(self.delivery.run(), name="delivery"),
                     group.create_task(self._sweep(), name="sweep"),
                     group.create_task(self._tick(), name="tick"),
+                    group.create_task(self._look_ahead(), name="schedules"),
                     group.create_task(follow(self.store), name="follower"),
                     group.create_task(self._announce(ready), name="announce"),
                     group.create_task(self._load(), name="loading"),
@@ -75,12 +81,15 @@ class App:
             await self._close()
 
     def _committed(self, news: Committed) -> None:
-        """Whatever put it there: rows in a session's inbox are worked on, rows in the outbox sent.
+        """Whatever put it there: rows in a session's inbox are worked on, rows in the outbox sent,
+        and what is scheduled is looked at.
         What no commit of this process tells of is found by the sweep."""
         for session in news.sessions:
             self.scheduler.wake(session)
         if news.outbox:
             self.delivery.notify()
+        if news.schedules:
+            self.schedules.changed()
 
     async def _lost(self, loss: StoreLost) -> StoreLost:
         """Save what can be saved and tell the owners; the loss with all that is to be said."""
@@ -134,6 +143,12 @@ class App:
             if count:
                 log.info("%s: %d open questions were posted afresh", name, count)
 
+    async def _look_ahead(self) -> None:
+        """Begin what is scheduled, each at its time."""
+        while True:
+            await self._try(self.schedules.look, "what is scheduled cannot be looked after")
+            await self.schedules.wait()
+
     async def _tick(self) -> None:
         """Escalate and expire questions when they are due."""
         failures = Tries()
@@ -181,6 +196,7 @@ class App:
 
     async def _close(self) -> None:
         await self.scheduler.close()
+        await self.tools.close()
         await self.router.context.panel.close()
         await self.router.close()
         for adapter in self.platforms.adapters.values():

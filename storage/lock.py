@@ -47,6 +47,12 @@ class Lock:
         self.close()
 
 
+def file_of(url: str) -> Path | None:
+    """The file of a database; None where it is none of this machine's files."""
+    known = database_of(url)
+    return known.file if isinstance(known, Sqlite) else None
+
+
 def hold_lock(url: str) -> Lock:
     """Take the locks of a database; a new one's file is there afterwards, empty. Does not wait.
     PostgreSQL is shared, so there is nothing to take.

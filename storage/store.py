@@ -28,6 +28,10 @@ from storage.records.questions import (
     QuestionPost,
     QuestionState,
 )
+from storage.records.tools.commands import Commands
+from storage.records.tools.grants import Grants
+from storage.records.tools.notes import Notes
+from storage.records.tools.schedules import Schedules
 from storage.records.tree import Tree
 
 T = TypeVar("T")
@@ -56,6 +60,11 @@ class Inbox(Protocol):
         ...
 
     def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None: ...
+
+    def name_in(self, session: int, identity: str) -> str:
+        """What somebody called themselves when they last wrote there; "" where they are not among
+        the last who did."""
+        ...
 
 
 class Outbox(Protocol):
@@ -111,6 +120,10 @@ class Questions(Protocol):
         words: str = "",
     ) -> bool:
         """Compare-and-set from open: False where it was not open any more, and nothing changes."""
+        ...
+
+    def begin(self, question: int) -> bool:
+        """Note that what it was asked for begins; False where it was noted before."""
         ...
 
     def reach_level(self, question: int, level: int) -> bool:
@@ -206,6 +219,15 @@ class Directory(Protocol):
         """Conversations bound to a session."""
         ...
 
+    def set_private(self, address: str, identity: str) -> None:
+        """Note that a conversation is this person's private one; "": that more may read it."""
+        ...
+
+    def private_with(self, address: str) -> str | None:
+        """Whose private conversation it is; "" where more may read it, None where nobody spoke
+        there since this is noted."""
+        ...
+
     def join(self, session: int, member: str) -> None:
         """Note that a person (identity) spoke in a session. Conversations (address) join by being
         bound. Once is for ever."""
@@ -292,7 +314,15 @@ class Transaction(Protocol):
     @property
     def ledger(self) -> Ledger: ...
     @property
+    def grants(self) -> Grants: ...
+    @property
     def search(self) -> Search: ...
+    @property
+    def commands(self) -> Commands: ...
+    @property
+    def notes(self) -> Notes: ...
+    @property
+    def schedules(self) -> Schedules: ...
     @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""
@@ -307,9 +337,11 @@ class Committed:
     """Their inbox got rows."""
     outbox: bool
     """The outbox got rows."""
+    schedules: bool = False
+    """Something may be due at another time than before."""
 
     def __bool__(self) -> bool:
-        return self.outbox or bool(self.sessions)
+        return self.outbox or self.schedules or bool(self.sessions)
 
 
 class Store(Protocol):
@@ -319,8 +351,8 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox: before its caller goes on, and whether or not that
-        one still waits. A failed commit is not told."""
+        something into an inbox or the outbox, or changed a schedule: before its caller goes on, and
+        whether or not that one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

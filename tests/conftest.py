@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 
 from storage.sql.migrate import upgrade
 from tests.support.postgres import HOW_TO_INSTALL, MISSING, PostgresServer, programs
+from tests.support.sandboxes import HOW_TO_INSTALL as HOW_TO_CONFINE
+from tests.support.sandboxes import MISSING as NO_SANDBOX
 
 # How fast examples are made says more about the machine than about the code.
 settings.register_profile(
@@ -54,6 +56,12 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    unconfined = [
+        r for r in terminalreporter.stats.get("skipped", []) if NO_SANDBOX in str(r.longrepr)
+    ]
+    if unconfined:
+        terminalreporter.section("bubblewrap is missing", red=True, bold=True)
+        terminalreporter.line(f"{len(unconfined)} tests were skipped for it: {HOW_TO_CONFINE}")
     skipped = [r for r in terminalreporter.stats.get("skipped", []) if MISSING in str(r.longrepr)]
     if skipped:
         terminalreporter.section("PostgreSQL is missing", red=True, bold=True)

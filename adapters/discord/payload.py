@@ -42,6 +42,8 @@ _STRING_OPTION, _ATTACHMENT_OPTION = 3, 11
 _SUPPRESS_EMBEDS = 1 << 2
 _EPHEMERAL = 1 << 6
 _IN_SERVERS, _IN_PRIVATE = 0, 1
+_SUFFIXES = {"image/png": (".png",), "image/jpeg": (".jpg", ".jpeg")}
+"""Of the names of what is shown as a picture."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ def form(payload: Payload, upload: Upload) -> list[Payload]:
             "name": "files[0]",
             "value": upload.data,
             "filename": _file_name(upload),
-            "content_type": "image/png" if upload.picture else "application/octet-stream",
+            "content_type": upload.media_type,
         },
     ]
 
@@ -151,7 +153,8 @@ def _option(kind: int, name: str) -> Payload:
 def _file_name(upload: Upload) -> str:
     """Discord shows as a picture what is called one."""
     name = safe_name(upload.name)
-    return f"{name}.png" if upload.picture and not name.lower().endswith(".png") else name
+    suffixes = _SUFFIXES.get(upload.media_type, ("",))
+    return name if name.lower().endswith(suffixes) else f"{name}{suffixes[0]}"
 
 
 def _content(message: Post | Edit) -> str:

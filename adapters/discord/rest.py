@@ -23,6 +23,7 @@ from adapters.base import (
     Upload,
 )
 from adapters.discord.payload import form
+from adapters.wording import network_words
 
 PLATFORM_ERRORS = (
     discord.HTTPException,
@@ -119,7 +120,7 @@ def adapter_error(error: Exception) -> AdapterError:
         case TimeoutError():
             return Unavailable("Discord did not answer in time")
         case _:
-            return Unavailable(f"Discord cannot be reached: {type(error).__name__}: {error}")
+            return Unavailable(f"Discord cannot be reached: {network_words(str(error))}")
 
 
 def _of_status(error: discord.HTTPException) -> AdapterError:

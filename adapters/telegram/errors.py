@@ -16,6 +16,7 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
+from adapters.wording import network_words
 
 _GONE = (
     "bot is not a member",
@@ -74,6 +75,8 @@ def adapter_error(error: TelegramError, token: str) -> AdapterError:
             return Unreachable(text) if any(part in lower for part in _GONE) else Refused(text)
         case _ if any(part in text.lower() for part in _TOO_LARGE):
             return Refused(f"Telegram: {text}")
+        case _ if text.startswith("httpx."):
+            return Unavailable(f"Telegram: {network_words(text)}")
         case _:
             return Unavailable(f"Telegram: {text}")
 

@@ -15,6 +15,7 @@ from agent.text.sizing import BYTES_PER_TOKEN, size
 from agent.text.untrusted import as_text
 from storage.records.entries import Entry, Kind
 from storage.records.record_entries import RecordKind, is_record
+from storage.records.told_notes import notes_content
 from storage.tree.paths import from_first_kept
 
 DEFAULT_WINDOW = 128_000
@@ -195,7 +196,7 @@ def _tokens(entry: Entry) -> int:
             return _estimate(as_text(entry.body.get("summary")))
         case Kind.RECORD:
             told = is_record(entry, RecordKind.SUSPENDED, RecordKind.SURPLUS)
-            return _estimate(as_text(entry.body.get("result"))) if told else 0
+            return _estimate(as_text(entry.body.get("result")) if told else notes_content(entry))
         case _:
             return 0
 

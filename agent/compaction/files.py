@@ -8,7 +8,7 @@ from agent.runtime.tool_calls import DELEGATE, TOUCHES, file_touched, finished_c
 from agent.text.markdown import bounded
 from agent.text.sizing import size
 from agent.text.untrusted import as_text
-from agent.tools.workspace import normalized, shown
+from agent.tools.files.workspace import normalized, shown
 from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 1_000

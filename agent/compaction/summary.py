@@ -19,6 +19,7 @@ from agent.text.untrusted import as_text, quote
 from storage.records.entries import Draft, Entry, Json, Kind, Usage, message
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import name_taken_off, speaker_of
+from storage.records.told_notes import notes_content
 
 TOOL_LIMIT = 2_000
 """Characters of a call's arguments and of its result; a cut is said."""
@@ -44,6 +45,8 @@ def blocks_of(entries: Iterable[Entry]) -> Iterator[Block]:
                 if is_record(entry, RecordKind.SUSPENDED):
                     told = cut(as_text(entry.body.get("result")), TOOL_LIMIT)
                     yield "a call waits for a person's decision", told
+                elif notes := notes_content(entry):
+                    yield "notes kept from earlier conversations", notes
             case Kind.LABEL | Kind.MODEL_CHANGE:
                 pass
             case _:

@@ -15,9 +15,11 @@ from agent.tools.base import Done
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
 from storage.records.inbox_outbox import DelegationRow, InboxKind, InboxRow, Resume
+from storage.records.questions import QuestionState
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
+UNDECIDED = "Error: stopped before anybody decided; nothing more was done"
 TAIL = 64
 """Entries that are read of a path before all of its context is."""
 
@@ -37,15 +39,25 @@ def settle_running(tx: Transaction, session: int, path: list[Entry]) -> None:
     step = next_step(path)
     if isinstance(step, RunTools):
         for call in step.calls:
-            path.append(_settle(tx, session, step.entry, call, path[-1].id, waiting_too=False))
+            after = path[-1].id
+            path.append(
+                _settle(tx, session, step.entry, call, after, INTERRUPTED, waiting_too=False)
+            )
 
 
 def settle_waiting(tx: Transaction, session: int, path: list[Entry]) -> None:
     """Answer the calls that wait for people, below the end of `path`, and extend it."""
-    for entry_id, call_id in suspended_calls(path):
+    for (entry_id, call_id), question in suspended_calls(path).items():
         entry = tx.tree.entry(entry_id)
         call = next(call for call in calls_of(entry) if call.id == call_id)
-        path.append(_settle(tx, session, entry, call, path[-1].id, waiting_too=True))
+        otherwise = UNDECIDED if _was_withdrawn(tx, question) else INTERRUPTED
+        after = path[-1].id
+        path.append(_settle(tx, session, entry, call, after, otherwise, waiting_too=True))
+
+
+def _was_withdrawn(tx: Transaction, question: int) -> bool:
+    """Whether nobody will ever decide it; 0 in what was imported."""
+    return bool(question) and tx.questions.get(question).state is QuestionState.WITHDRAWN
 
 
 def settle_late(tx: Transaction, session: int, path: list[Entry]) -> None:
@@ -65,10 +77,18 @@ def settle_late(tx: Transaction, session: int, path: list[Entry]) -> None:
 
 
 def _settle(
-    tx: Transaction, session: int, entry: Entry, call: ToolCall, leaf: int, *, waiting_too: bool
+    tx: Transaction,
+    session: int,
+    entry: Entry,
+    call: ToolCall,
+    leaf: int,
+    otherwise: str,
+    *,
+    waiting_too: bool,
 ) -> Entry:
+    """`otherwise`: what is said of a call that delegated nothing."""
     settled = settle_call(tx, session, entry.id, call.id, waiting_too=waiting_too)
-    outcome = settled if settled is not None else Done(INTERRUPTED)
+    outcome = settled if settled is not None else Done(otherwise)
     return tx.tree.append(session, outcome_draft(call, entry.id, outcome), after=leaf)
 
 

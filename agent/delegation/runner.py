@@ -60,6 +60,7 @@ from agent.delegation.handoff.render import history
 from agent.delegation.outcomes import Finished, Held, Launched, Performed, held
 from agent.delegation.result import launched_result
 from agent.delegation.settlement import (
+    asked_by_tools,
     asked_question,
     asked_questions,
     finish_delegation,
@@ -73,7 +74,7 @@ from agent.runtime.loop import Agent
 from agent.runtime.people import Asker, People
 from agent.tools.base import looking
 from storage.records.delegations import Delegation, DelegationDraft
-from storage.records.entries import Json, Run, RunRole, SessionDraft, SessionKind
+from storage.records.entries import Entry, Json, Run, RunRole, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, DelegationRow, InboxKind
 from storage.records.questions import Question
 from storage.store import Store, Transaction
@@ -224,11 +225,16 @@ class Subagents:
         return await self.store.run(work)
 
     async def _happened(self, journal: Journal, delegation: Delegation, event: Event) -> Event:
-        """Note what happened; whatever comes next, the delegation does not wait any more."""
-        await journal.append(
-            event_draft(event),
-            lambda tx, _: tx.delegations.update(delegation.id, state="running"),
-        )
+        """Note what happened; whatever comes next, the delegation does not wait any more, and
+        nobody is to approve what a worker wanted to call that has come to its end."""
+
+        def alongside(tx: Transaction, _: Entry) -> None:
+            tx.delegations.update(delegation.id, state="running")
+            if tx.questions.open(delegation.root):
+                for question in asked_by_tools(tx, delegation):
+                    self.people.withdraw(tx, question.id)
+
+        await journal.append(event_draft(event), alongside)
         return event
 
     async def _run(self, delegation: Delegation, state: State, activity: Activity) -> Event | Held:
@@ -325,7 +331,7 @@ class Subagents:
             self._spec(state.task.overseer), looking(means.tools), self.max_calls
         )
         run, brief = Run(RunRole.OVERSEER, cycle), overseer_brief(state, delta)
-        return await self._child(delegation, agent, run, brief, activity)
+        return await self._child(delegation, agent, run, brief, activity, asks=False)
 
     async def _child(
         self,
@@ -335,13 +341,16 @@ class Subagents:
         task: str,
         activity: Activity,
         handed: Sequence[Json] = (),
+        *,
+        asks: bool = True,
     ) -> Child:
+        """`asks`: whether its calls may wait for people."""
         subject = {"delegation": delegation.top or delegation.id}
         asker = Asker(self.people, delegation.root, delegation.address, subject)
         return await Child.resume(
             self.store,
             self.model,
-            asker,
+            asker if asks else None,
             delegation,
             agent,
             run,

@@ -63,7 +63,7 @@ class Budgets:
         For a model whose price is not known nothing can be set aside: it is called until the
         budget is spent.
         """
-        pots = tuple(self._pots(request.purpose))
+        pots = tuple(pots_of(self._limits, request.purpose))
         if not pots:
             return Reservation(self._day, (), 0.0)
         now, booked = await self._store.read(lambda tx: _booked(tx, pots))
@@ -86,16 +86,6 @@ class Budgets:
         if reservation.day == self._day:
             for pot in reservation.pots:
                 self._spent[pot] = self._spent.get(pot, 0.0) + cost
-
-    def _pots(self, purpose: Purpose) -> Iterator[Pot]:
-        """Every budget that a call draws on."""
-        limits = self._limits
-        if limits.conversation_day is not None and purpose.address:
-            yield Pot("of this conversation", limits.conversation_day, address=purpose.address)
-        if limits.person_day is not None and purpose.person:
-            yield Pot(f"of {purpose.person}", limits.person_day, person=purpose.person)
-        if limits.day is not None:
-            yield Pot("of all conversations together", limits.day)
 
     def _check(self, pot: Pot, cost: float | None, now: float) -> None:
         spent = self._spent.get(pot, 0.0)
@@ -135,6 +125,23 @@ class Budgeted:
             return reply
         finally:
             self._budgets.settle(reservation, cost)
+
+
+def pots_of(limits: BudgetsConfig, purpose: Purpose) -> Iterator[Pot]:
+    """Every budget that a call draws on."""
+    if limits.conversation_day is not None and purpose.address:
+        yield Pot("of this conversation", limits.conversation_day, address=purpose.address)
+    if limits.person_day is not None and purpose.person:
+        yield Pot(f"of {purpose.person}", limits.person_day, person=purpose.person)
+    if limits.day is not None:
+        yield Pot("of all conversations together", limits.day)
+
+
+def left_today(tx: Transaction, limits: BudgetsConfig, purpose: Purpose) -> dict[Pot, float]:
+    """Dollars that are left, by what the ledger says."""
+    pots = tuple(pots_of(limits, purpose))
+    _, booked = _booked(tx, pots)
+    return {pot: max(pot.limit - booked[pot], 0.0) for pot in pots}
 
 
 def estimate(request: Request) -> float | None:

@@ -29,6 +29,8 @@ The file is YAML. The first rule that fits a request decides the reply:
 
 - `tier`: the name of the tier or preset that is asked, or its model string;
 - `last`: a Python regular expression, searched in the text of the last user or tool message;
+- `seen`: one, or a list of them, each searched in the texts of all user and tool messages, the
+  newest first: what the task was, or what an earlier call found;
 - `system`: one that is searched in the system message;
 - `tools`: a tool name, or a list of them, all of which must be offered;
 - `turn`: how many assistant messages follow the last user message.
@@ -41,8 +43,8 @@ sent as it is, broken or not), `usage` (tokens; else about one for four characte
 `retry_after` (seconds).
 
 In texts and arguments {last} stands for the text of the last user or tool message, {last_tool} for
-that of the last tool message, {1}, {2} … for the groups of `last`. Everything else in braces stays
-as it is.
+that of the last tool message, {1}, {2} … for the groups of `last` and then of each of `seen`.
+Everything else in braces stays as it is.
 """
 
 import asyncio
@@ -71,6 +73,8 @@ from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4
 
+Groups = tuple[str | None, ...]
+"""What the groups of patterns found."""
 _TEMPLATE = re.compile(r"\{(last|last_tool|\d+)\}")
 
 
@@ -100,6 +104,7 @@ class _Part(BaseModel):
 class When(_Part):
     tier: str | None = None
     last: Pattern | None = None
+    seen: Annotated[tuple[Pattern, ...], BeforeValidator(_as_list)] = ()
     system: Pattern | None = None
     tools: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
     turn: int | None = Field(default=None, ge=0)
@@ -160,29 +165,27 @@ class ScriptedModel:
         chosen = self._choose(request, seen)
         if chosen is None:
             text = f"No rule of {self._source} fits this message: {seen.last[:200]}"
-            return _reply(request, seen, Answer(text=text), None)
-        answer, match = chosen
+            return _reply(request, seen, Answer(text=text), ())
+        answer, groups = chosen
         if answer.delay:
             await asyncio.sleep(answer.delay)
         if answer.error is not None:
-            text = _fill(answer.text, seen, match) or f"the script says {answer.error}"
+            text = _fill(answer.text, seen, groups) or f"the script says {answer.error}"
             raise ModelError(answer.error, text, retry_after=answer.retry_after)
-        return _reply(request, seen, answer, match)
+        return _reply(request, seen, answer, groups)
 
-    def _choose(
-        self, request: Request, seen: "_Seen"
-    ) -> tuple[Answer, re.Match[str] | None] | None:
-        """The answer of the first rule that fits, with the match of its `last` if it has one."""
+    def _choose(self, request: Request, seen: "_Seen") -> tuple[Answer, Groups] | None:
+        """The answer of the first rule that fits, with what its `last` and `seen` found."""
         for number, rule in enumerate(self._rules):
             left = self._left[number]
             if left == 0 or not _fits(rule.when, request, seen):
                 continue
-            match = re.search(rule.when.last, seen.last) if rule.when.last else None
-            if rule.when.last and match is None:
+            groups = _found(rule.when, seen)
+            if groups is None:
                 continue
             if left is not None:
                 self._left[number] = left - 1
-            return rule.reply, match
+            return rule.reply, groups
         return None
 
 
@@ -233,6 +236,8 @@ class _Seen:
 
     last: str
     last_tool: str
+    texts: tuple[str, ...]
+    """Of users and tools, the newest first."""
     system: str
     turn: int
     offered: frozenset[str]
@@ -247,6 +252,7 @@ def _see(request: Request) -> _Seen:
     last = last_tool = system = ""
     turn = size = 0
     calls: set[str] = set()
+    texts: list[str] = []
     for item in request.messages:
         text = _text(item)
         size += len(text)
@@ -255,14 +261,17 @@ def _see(request: Request) -> _Seen:
                 system = f"{system}\n{text}" if system else text
             case "user":
                 last, turn = text, 0
+                texts.append(text)
             case "tool":
                 last = last_tool = text
+                texts.append(text)
             case "assistant":
                 turn += 1
                 calls.update(str(call.get("id")) for call in item.get("tool_calls") or ())
     named = frozenset(tool["function"]["name"] for tool in request.tools)
     offered = frozenset[str]() if request.tool_choice == "none" else named
-    return _Seen(last, last_tool, system, turn, offered, frozenset(calls), size)
+    newest = tuple(reversed(texts))
+    return _Seen(last, last_tool, newest, system, turn, offered, frozenset(calls), size)
 
 
 def _text(item: Json) -> str:
@@ -275,7 +284,7 @@ def _text(item: Json) -> str:
 
 
 def _fits(when: When, request: Request, seen: _Seen) -> bool:
-    """Everything but `last`, whose match is needed afterwards."""
+    """Everything but `last` and `seen`, whose groups are needed afterwards."""
     return (
         when.tier in (None, request.spec.name, request.spec.model)
         and (when.system is None or re.search(when.system, seen.system) is not None)
@@ -284,44 +293,58 @@ def _fits(when: When, request: Request, seen: _Seen) -> bool:
     )
 
 
-def _reply(request: Request, seen: _Seen, answer: Answer, match: re.Match[str] | None) -> Reply:
-    text = _fill(answer.text, seen, match)
+def _found(when: When, seen: _Seen) -> Groups | None:
+    """The groups of `last`, then those of each of `seen`; None where one is not there."""
+    groups: list[str | None] = []
+    searched = [(pattern, seen.texts) for pattern in when.seen]
+    if when.last is not None:
+        searched.insert(0, (when.last, (seen.last,)))
+    for pattern, texts in searched:
+        match = next(filter(None, (re.search(pattern, text) for text in texts)), None)
+        if match is None:
+            return None
+        groups += match.groups()
+    return tuple(groups)
+
+
+def _reply(request: Request, seen: _Seen, answer: Answer, groups: Groups) -> Reply:
+    text = _fill(answer.text, seen, groups)
     ids = _fresh_ids(seen.calls)
     calls = tuple(
-        ToolCall(next(ids), call.name, _arguments(call, seen, match)) for call in answer.tool_calls
+        ToolCall(next(ids), call.name, _arguments(call, seen, groups)) for call in answer.tool_calls
     )
     usage = _usage(request.spec, answer.usage or _estimate(seen, text, calls))
     return Reply(text, calls, usage, _raw(text, calls))
 
 
-def _arguments(call: Call, seen: _Seen, match: re.Match[str] | None) -> str:
+def _arguments(call: Call, seen: _Seen, groups: Groups) -> str:
     if isinstance(call.arguments, str):
-        return _fill(call.arguments, seen, match)
-    return json.dumps(_fill_all(call.arguments, seen, match), ensure_ascii=False)
+        return _fill(call.arguments, seen, groups)
+    return json.dumps(_fill_all(call.arguments, seen, groups), ensure_ascii=False)
 
 
-def _fill_all(value: JsonValue, seen: _Seen, match: re.Match[str] | None) -> JsonValue:
+def _fill_all(value: JsonValue, seen: _Seen, groups: Groups) -> JsonValue:
     match value:
         case str():
-            return _fill(value, seen, match)
+            return _fill(value, seen, groups)
         case list():
-            return [_fill_all(item, seen, match) for item in value]
+            return [_fill_all(item, seen, groups) for item in value]
         case dict():
-            return {key: _fill_all(item, seen, match) for key, item in value.items()}
+            return {key: _fill_all(item, seen, groups) for key, item in value.items()}
         case _:
             return value
 
 
-def _fill(template: str, seen: _Seen, match: re.Match[str] | None) -> str:
+def _fill(template: str, seen: _Seen, groups: Groups) -> str:
     def value(found: re.Match[str]) -> str:
         name = found[1]
         if name == "last":
             return seen.last
         if name == "last_tool":
             return seen.last_tool
-        if match is None or int(name) > match.re.groups:
+        if not 1 <= int(name) <= len(groups):
             return found[0]
-        return match[int(name)] or ""
+        return groups[int(name) - 1] or ""
 
     return _TEMPLATE.sub(value, template)
 

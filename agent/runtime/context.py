@@ -15,6 +15,7 @@ from agent.models.replay import replayed
 from storage.records.entries import Entry, Json, Kind, message
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import guarded, speaker_of, told
+from storage.records.told_notes import notes_content
 from storage.tree.paths import from_first_kept, has_compaction
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
@@ -138,7 +139,10 @@ def _tell(
                     messages.append(_message(entry, model))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))
-            case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE | Kind.RECORD:
+            case Kind.RECORD:
+                if notes := notes_content(entry):
+                    messages.append(message("user", notes))
+            case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE:
                 pass
     if group is None:
         return len(messages), len(entries), company

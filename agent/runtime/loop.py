@@ -5,8 +5,7 @@ no model call that came back is made a second time.
 """
 
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,11 +37,14 @@ from agent.runtime.next_step import (
     tool_message,
     wish,
 )
-from agent.runtime.people import Asker, asked_by
+from agent.runtime.people import Asker, asked_by, begin
+from agent.runtime.replies import told_apart, usage_json
 from agent.tools.base import (
     Ask,
+    Begins,
     Done,
     Outcome,
+    OutFile,
     Settled,
     Tool,
     Tools,
@@ -127,6 +129,8 @@ Result = Answered | CalledFinal | Asleep | OutOfIterations
 
 OnReply = Callable[[Reply], Alongside | None]
 """Told of each reply before it is appended; gives what is stored in the same transaction."""
+OnFiles = Callable[[Sequence[OutFile]], Awaitable[Alongside]]
+"""Given a call's files for people; gives what is stored with the result. Without, none is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ class Loop:
     """Awaited before each model call; may append to the journal."""
     on_tool: Callable[[str], None] | None = None
     """Told the name of each tool that starts."""
+    on_files: OnFiles | None = None
 
     async def run(self) -> Result:
         """Until an answer, a final call, a wait or the limit. Raises ModelError."""
@@ -208,16 +213,16 @@ class Loop:
         return await self.journal.store.read(lambda tx: tx.questions.get(question))
 
     async def _runs_twice(self, entry: Entry, call: ToolCall, asked: Question) -> bool:
-        """Whether a call that must not be run twice was begun with this answer before; else note
-        that it begins."""
+        """Whether a call that must not be run twice was begun with this answer before, on whichever
+        branch or in a fork; else note that it begins."""
         tool = self.agent.tools.get(call.name)
         if tool is None or tool.traits.repeatable:
             return False
+        if isinstance(tool, Begins) and not tool.begins_with(asked):
+            return False
         begins = ResumedCall(call.id, entry.id, asked.id)
-        if any(held_in(each, ResumedCall) == begins for each in self.journal.path):
-            return True
-        await self.journal.append(record_draft(begins, call.name))
-        return False
+        known = any(held_in(each, ResumedCall) == begins for each in self.journal.path)
+        return known or not await begin(self.journal, begins, call.name)
 
     def _unanswered(self) -> frozenset[tuple[int, str]]:
         step = next_step(self.journal.path)
@@ -267,7 +272,7 @@ class Loop:
         for _ in range(2):
             reply = await self.model.complete(request)
             if reply.content.strip() or reply.tool_calls:
-                return replace(reply, tool_calls=_told_apart(reply.tool_calls))
+                return replace(reply, tool_calls=told_apart(reply.tool_calls))
             empty = partial(bill, account=self.account, spec=request.spec, reply=reply)
             await self.journal.store.run(empty)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
@@ -318,20 +323,21 @@ class Loop:
                 await self.journal.append(ask)
                 return
             outcome = Done(NOBODY)
-        await self.journal.append(outcome_draft(call, entry.id, outcome))
+        also = await self._also(outcome) if isinstance(outcome, Done) else None
+        await self.journal.append(outcome_draft(call, entry.id, outcome), also)
 
+    async def _also(self, done: Done) -> Alongside | None:
+        """What belongs into the transaction that appends a call's result."""
+        shown = None
+        if done.files and self.on_files is not None:
+            shown = await self.on_files(done.files)
+        works = [work for work in (done.also, shown) if work is not None]
 
-def _told_apart(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls with an id for each: some models give two calls the same one, or none."""
-    found: dict[str, ToolCall] = {}
-    numbers: Counter[str] = Counter()
-    for call in calls:
-        id_ = call.id
-        while not id_ or id_ in found:
-            numbers[call.id] += 1
-            id_ = f"{call.id or 'call'}_{numbers[call.id] + 1}"
-        found[id_] = replace(call, id=id_)
-    return tuple(found.values())
+        def also(tx: Transaction, entry: Entry) -> None:
+            for work in works:
+                work(tx, entry)
+
+        return also if works else None
 
 
 def assistant_draft(reply: Reply, agent: Agent) -> Draft:
@@ -375,14 +381,6 @@ def surplus_draft(entry: Entry, agent: Agent) -> Draft | None:
     return record_draft(SurplusCalls(entry.id, [call.id for call in taken], told), agent.tier)
 
 
-def usage_json(reply: Reply) -> Mapping[str, object]:
-    return {
-        "input": reply.usage.input,
-        "output": reply.usage.output,
-        "cost": reply.usage.cost,
-    }
-
-
 def _asked(asker: Asker, ask: Ask, entry: Entry, call: ToolCall, tx: Transaction) -> Draft:
     """Store a call's question; the record that the call waits for it."""
     question = asker.ask(tx, ask, entry.id, call.id)
@@ -392,7 +390,8 @@ def _asked(asker: Asker, ask: Ask, entry: Entry, call: ToolCall, tx: Transaction
 def outcome_draft(call: ToolCall, entry: int, outcome: Settled) -> Draft:
     """What is appended for a call's outcome: its result, or that it waits."""
     match outcome:
-        case Done(text, final):
-            return Draft(Kind.MESSAGE, tool_message(call, entry, text, final), author=call.name)
+        case Done() as done:
+            body = tool_message(call, entry, done.text, done.final)
+            return Draft(Kind.MESSAGE, body, author=call.name)
         case Waiting(question, text):
             return record_draft(SuspendedCall(call.id, entry, question, text), call.name)

@@ -3,9 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from agent.runtime.journal import Journal
 from agent.tools.base import Ask
-from storage.records.entries import Json
+from storage.records.entries import Draft, Json
 from storage.records.questions import Question, QuestionDraft
+from storage.records.record_entries import ResumedCall, record_draft
 from storage.store import Transaction
 
 
@@ -40,7 +42,8 @@ class Asker:
             choices=asked.choices,
             session=self.session,
             address=self.address,
-            subject={**self.subject, "call_entry": entry, "call_id": call},
+            subject={**asked.subject, **self.subject, "call_entry": entry, "call_id": call},
+            details=asked.details,
         )
         return self.people.ask(tx, draft)
 
@@ -49,3 +52,22 @@ def asked_by(question: Question, entry: int, call: str) -> bool:
     """Whether a call asked this itself, and not something that it waits for."""
     subject = question.subject
     return subject.get("call_entry") == entry and subject.get("call_id") == call
+
+
+class _BegunBefore(Exception):
+    """On another branch or in a fork, which have the call on their paths too."""
+
+
+async def begin(journal: Journal, begins: ResumedCall, author: str) -> bool:
+    """Append that a call begins that was decided about; False where it began before, anywhere."""
+
+    def draft(tx: Transaction) -> Draft:
+        if not tx.questions.begin(begins.question):
+            raise _BegunBefore
+        return record_draft(begins, author)
+
+    try:
+        await journal.append(draft)
+    except _BegunBefore:
+        return False
+    return True

@@ -6,8 +6,9 @@ from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.runtime.next_step import calls_of
 from agent.tools.base import parse_arguments
-from agent.tools.files import WROTE, ReadFile, WriteFile
-from agent.tools.workspace import normalized
+from agent.tools.files.tools import ReadFile
+from agent.tools.files.workspace import normalized
+from agent.tools.files.writing import WROTE, EditFile, WriteFile
 from storage.records.entries import Entry, Kind
 
 Path = tuple[Entry, ...]
@@ -15,7 +16,7 @@ Path = tuple[Entry, ...]
 
 DELEGATE = "delegate_task"
 """The tool whose results say what children touched."""
-TOUCHES = {ReadFile.name: "read", WriteFile.name: "wrote"}
+TOUCHES = {ReadFile.name: "read", WriteFile.name: "wrote", EditFile.name: "wrote"}
 """Tool → what it does to the file it names."""
 
 
@@ -43,7 +44,7 @@ def file_touched(name: str, arguments: str, result: str) -> str:
     if not touches:
         return ""
     # Named by an absolute path: what a file was written as, its result says.
-    written = WROTE.match(result) if name == WriteFile.name else None
+    written = WROTE.match(result) if TOUCHES[name] == "wrote" else None
     path = _path(arguments)
     return written["path"] if written is not None and path.startswith("/") else normalized(path)
 

@@ -5,6 +5,16 @@ for scripts whose characters cost a token each.
 """
 
 BYTES_PER_TOKEN = 4
+LEAST_SHARE = 1_000
+"""Bytes of a share, however small the window is."""
+
+
+def share(window: int | None, part: int, most: int) -> int:
+    """Bytes that may be shown at once to who has a context window of so many tokens (None: it is
+    not known): one of `part` equal parts of it, at least LEAST_SHARE, and at most `most`."""
+    if window is None:
+        return most
+    return max(LEAST_SHARE, min(most, window * BYTES_PER_TOKEN // part))
 
 
 def size(text: str) -> int:

@@ -1,4 +1,5 @@
 """What a model may call: the seam (`base`) and the tools that need nothing of delegation.
 
-Files are reached through `workspace`, a folder that nothing gets out of.
+A toolset that is more than one module is a package. Imports agent.settings, agent.text and what is
+below; never the runtime, which runs tools.
 """

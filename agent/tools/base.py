@@ -5,18 +5,19 @@ says what was wrong, and the turn goes on.
 """
 
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall
 from agent.text.untrusted import quote, storable
-from storage.records.entries import Json
+from storage.records.entries import Entry, Json
 from storage.records.questions import Choice, Question
+from storage.store import Transaction
 
 NOTHING_DONE = "nothing was done"
 CLEARER = {"model_type": "Input should be an object"}
@@ -46,10 +47,31 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class OutFile:
+    """A file for the people of the conversation."""
+
+    name: str
+    """Untrusted text."""
+    data: bytes = field(repr=False)
+    picture: bool = False
+    """To be shown as a picture, not as a document."""
+    caption: str = ""
+    """Markdown."""
+
+
+Also = Callable[[Transaction, Entry], None]
+"""What is done in the transaction that appends a call's result, which is the entry. It may run
+twice, and has no effect but through the transaction: so it is done once, with the result."""
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     text: str
     final: tuple[int, ...] = ()
     """Delegations whose result this is; those of the call that wait are not among them."""
+    also: Also | None = field(default=None, compare=False)
+    files: tuple[OutFile, ...] = ()
+    """Shown in the conversation, where the agent is the one that people talk to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +86,10 @@ class Ask:
     """What the model is told until then."""
     kind: str = "escalation"
     """What asks; see Question."""
+    details: str = ""
+    """Markdown: what explains the question."""
+    subject: Json = field(default_factory=dict)
+    """What the call wants to find in the question's own, when it is run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +107,45 @@ Outcome = Settled | Ask
 
 
 class Toolset(StrEnum):
-    """What is switched on by its name, also what is still to come."""
+    """What `[tools] toolsets` switches on (agent.settings.TOOLSETS), and what children are never
+    given (the delegation page's names for that among them). The tools of an MCP server are a
+    toolset too, "mcp:NAME"."""
 
+    FILE_READ = "file_read"
     FILE = "file"
     TERMINAL = "terminal"
     WEB = "web"
+    CODE = "code"
+    MEMORY = "memory"
+    MESSAGE = "message"
+    SCHEDULE = "schedule"
 
     CLARIFY = "clarify"
     CODE_EXECUTION = "code_execution"
     DELEGATION = "delegation"
-    MEMORY = "memory"
     SEND_MESSAGE = "send_message"
 
-    @property
-    def parent_only(self) -> bool:
-        """Children never get it, whatever is asked."""
-        return self not in (Toolset.FILE, Toolset.TERMINAL, Toolset.WEB)
+
+MCP = "mcp:"
+"""Before the name of a server, in that of its toolset."""
+_FOR_CHILDREN = (Toolset.FILE_READ, Toolset.FILE, Toolset.TERMINAL, Toolset.WEB)
+
+
+def is_parent_only(toolset: str) -> bool:
+    """Children never get it, whatever is asked."""
+    return toolset in list(Toolset) and toolset not in _FOR_CHILDREN
+
+
+def with_parts(toolsets: Iterable[str]) -> frozenset[str]:
+    """The toolsets with those that are part of them: who may write files may read them."""
+    given = frozenset(toolsets)
+    return given | {Toolset.FILE_READ} if Toolset.FILE in given else given
+
+
+def asks_by_default(toolset: str) -> bool:
+    """Whether some of its tools want a person to agree, where no rule says otherwise."""
+    asking = (Toolset.TERMINAL, Toolset.CODE, Toolset.MESSAGE)
+    return toolset in asking or toolset.startswith(MCP)
 
 
 class Effects(StrEnum):
@@ -111,20 +160,22 @@ class Traits:
     """What the rest of Bough must know of a tool."""
 
     effects: Effects
-    toolset: Toolset | None = None
+    toolset: str | None = None
     """None: it comes with the agent."""
     repeatable: bool = False
     """Running the same call again after a crash is harmless, or continues where it was."""
     needs_approval: bool = False
-    """A person is to agree before it runs, where no rule says otherwise. Nothing asks them yet."""
+    """A person is to agree before it runs, where no rule says otherwise."""
+    asks_when: str = ""
+    """Where only some of its calls want that: which, in words that follow "asks"."""
 
     @property
     def parent_only(self) -> bool:
-        return self.toolset is not None and self.toolset.parent_only
+        return self.toolset is not None and is_parent_only(self.toolset)
 
     def given_with(self, toolsets: Collection[str]) -> bool:
         """Whether who has these toolsets has it."""
-        return self.toolset is None or self.toolset in toolsets
+        return self.toolset is None or self.toolset in with_parts(toolsets)
 
 
 class Tool(Protocol):
@@ -141,6 +192,61 @@ class Tool(Protocol):
 
 
 Tools = Mapping[str, Tool]
+
+
+Syntax = Literal["", "shell", "python"]
+"""What a line is written in; "" for what has nothing that chains one deed to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What a call would do, for the rules and for the people who are asked."""
+
+    line: str
+    """What rules are matched against: a command as it will run."""
+    shown: str
+    """In full, as it will run; plain, untrusted text."""
+    where: str = ""
+    """The folder, server or conversation, in words; plain text."""
+    syntax: Syntax = ""
+    """Of the line."""
+    asks: bool | None = None
+    """Whether a person is to agree where no rule says otherwise; None: as the tool's traits say."""
+
+
+@runtime_checkable
+class Describes(Protocol):
+    """A tool that says what a call of it would do. Of others, people see the arguments."""
+
+    async def requested(self, call: Call) -> Requested:
+        """Raises ToolError where the call cannot be done, so that nobody is asked for it."""
+        ...
+
+
+@runtime_checkable
+class Begins(Protocol):
+    """A tool that says what answers let a call of it begin. With others, all do."""
+
+    def begins_with(self, asked: Question) -> bool:
+        """Whether a call that waited for this may now do what must not be done twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Whom tools are for, and where."""
+
+    home: int
+    """The chat's session: its workspace."""
+    address: str
+    """The conversation."""
+    child: bool
+    window: int | None
+    """Tokens of the reader's context window."""
+
+
+Kit = Callable[[Setting], Iterable[Tool]]
+"""Makes tools that belong together. Who gets which of them, their toolsets say."""
 
 
 def looking(tools: Tools) -> Tools:

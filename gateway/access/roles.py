@@ -3,17 +3,25 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agent.tools.approval.answer import KIND as APPROVAL
+from agent.tools.clarify import KIND as CLARIFY
 from gateway.config import AccessConfig, EscalationConfig
 from storage.records.questions import Question
 
 LOCAL = "terminal:local"
 """Whoever sits at the terminal that runs the bot. They own it anyway."""
 
+FOR_WHO_ASKED = frozenset({CLARIFY})
+"""Kinds of questions to the person who began the turn, where one did: they or an owner answer. All
+others are for approvers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
     config: AccessConfig
     escalation: EscalationConfig
+    call_approvers: tuple[str, ...] = ()
+    """Who alone may let calls of tools run; none: whoever may decide."""
 
     def is_owner(self, identity: str) -> bool:
         return identity == LOCAL or _listed(identity, self.config.owners)
@@ -24,14 +32,37 @@ class Access:
     def may_command(self, identity: str) -> bool:
         """Those who may decide, but not talk, may still ask what is open."""
         levels = (approver for level in self.escalation.levels for approver in level.approvers)
-        return self.may_talk(identity) or _listed(identity, (*self._approvers, *levels))
+        deciders = (*self._approvers, *levels, *self.call_approvers)
+        return self.may_talk(identity) or _listed(identity, deciders)
 
     def may_decide(self, identity: str, question: Question) -> bool:
         """By today's configuration, at the moment of the press. A level that was reached adds its
-        approvers; it takes nobody's right away."""
+        approvers; it takes nobody's right away. Where calls have approvers of their own, nobody
+        else approves one, at no level. Where nobody knows who began the turn, whoever may talk
+        answers what is for them: the place of a press or a reply is checked elsewhere."""
+        if question.kind == APPROVAL and self.call_approvers:
+            return self.may_approve(identity)
+        if question.kind in FOR_WHO_ASKED:
+            known = bool(_began(question))
+            return self.concerns(identity, question) or (not known and self.may_talk(identity))
         reached = self.escalation.levels[: question.level]
         added = (approver for level in reached for approver in level.approvers)
         return identity == LOCAL or _listed(identity, (*self._approvers, *added))
+
+    def may_approve(self, identity: str) -> bool:
+        """Whether somebody may let calls run, before any level is reached; and take that back."""
+        return identity == LOCAL or _listed(identity, self.call_approvers or self._approvers)
+
+    def someone_approves(self) -> bool:
+        """Whether there is anybody who may let calls run, at some level."""
+        return bool(self.call_approvers) or self.has_approvers()
+
+    def concerns(self, identity: str, question: Question) -> bool:
+        """Whether a question is for them, wherever it was posted."""
+        if question.kind not in FOR_WHO_ASKED:
+            return self.may_decide(identity, question)
+        asked = identity == _began(question) and self.may_talk(identity)
+        return asked or self.is_owner(identity)
 
     def has_approvers(self) -> bool:
         return bool(self._approvers or any(level.approvers for level in self.escalation.levels))
@@ -39,6 +70,11 @@ class Access:
     @property
     def _approvers(self) -> tuple[str, ...]:
         return self.config.approvers or self.config.owners
+
+
+def _began(question: Question) -> str:
+    """Identity of the person whose turn asks; "" where nobody began it."""
+    return str(question.subject.get("person") or "")
 
 
 def _listed(identity: str, identities: Iterable[str]) -> bool:

@@ -1,5 +1,6 @@
-"""What `bough` does on the command line: run, chat, demo, doctor, sessions.
+"""What `bough` does on the command line: run, chat, init, demo, doctor, sessions.
 
-`parser` knows the arguments, `main` starts the command, the others carry one out. Each may use the
+`parser` knows the arguments, `main` starts the command, the others carry one out; `mending` is
+`doctor --fix`. Each may use the
 whole gateway; nothing imports this package but `gateway/__main__`.
 """

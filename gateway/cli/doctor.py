@@ -10,15 +10,25 @@ from pathlib import Path
 from adapters.base import Adapter, AdapterError
 from adapters.events import Conversation
 from adapters.platforms import configured
+from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.budgets import OUTPUT_RESERVED
 from agent.models.registry import Models
-from agent.settings import BudgetsConfig, DelegationConfig
+from agent.settings import BudgetsConfig, DelegationConfig, McpConfig, resolve_template
+from agent.text.suggestion import did_you_mean
+from agent.tools.base import MCP, Toolset, asks_by_default
+from agent.tools.files.workspace import WorkspaceError
+from agent.tools.mcp.server import Health
+from agent.tools.mcp.servers import probe
+from agent.tools.terminal.sandbox.place import refuse_unfit
+from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
 from gateway.access.roles import Access
-from gateway.app import known_models, plain_model, platform_adapters
+from gateway.app import platform_adapters
 from gateway.config import Config, all_secrets, load
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
+from gateway.models import known_models, plain_model
+from gateway.toolkits import own_files, web_client
 from storage.errors import StoreError
 from storage.records.entries import message
 from storage.sql.store import SqlStore
@@ -40,13 +50,13 @@ async def examine(path: Path | None) -> int:
     try:
         config = load(path)
     except ConfigError as error:
-        _print(Finding("configuration", False, str(error)))
+        show(Finding("configuration", False, str(error)))
         return 2
     hide(all_secrets(config))
-    _print(Finding("configuration", True, "read"))
+    show(Finding("configuration", True, "read"))
     faults = 0
     async for finding in findings(config):
-        _print(finding)
+        show(finding)
         faults += not finding.ok
     print("All is well." if not faults else f"{faults} to mend.", flush=True)
     return 1 if faults else 0
@@ -61,7 +71,11 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
     models = await known_models(config)
     model = plain_model()
     for spec, names in _distinct(list(chain.from_iterable(map(_each_key, models.specs())))):
-        yield await _model(model, spec, names)
+        yield await try_model(model, spec, names)
+    for finding in await _web(config):
+        yield finding
+    async for finding in _commands(config):
+        yield finding
     yield _children(config.delegation)
     for finding in (
         *_dearer(config.delegation, models),
@@ -69,9 +83,13 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         *_fallbacks(models),
     ):
         yield finding
+    for server, section in config.mcp.items():
+        yield await _server(server, section, config)
     name = config.delegation.escalation_model
     if name is not None and models.find(name) is None:
+        meant = did_you_mean(name, models.names())
         text = f"delegation.escalation_model {name!r} is not configured; the overseer is used"
+        text = f"{text}.{meant}" if meant else text
         yield Finding("escalation_model", False, text)
 
 
@@ -100,6 +118,24 @@ async def _platform(adapter: Adapter) -> Finding:
     return Finding(adapter.name, True, f"signed in as {who}")
 
 
+async def _web(config: Config) -> list[Finding]:
+    """Whether a search is configured, and answers; nothing where nobody has the web's tools."""
+    if Toolset.WEB not in config.all_toolsets():
+        return []
+    engine = config.web.search
+    if engine is None:
+        text = "pages can be fetched; web_search is not there without [web] search"
+        return [Finding("web", True, text)]
+    client = web_client(config)
+    try:
+        found = await client.search("test", 1)
+    except ToolError as error:
+        return [Finding("web", False, str(error))]
+    finally:
+        client.close()
+    return [Finding("web", True, f"{engine} answers, with {'a result' if found else 'nothing'}")]
+
+
 def _people(config: Config) -> list[Finding]:
     """Lists that let nobody in, or nobody decide."""
     platforms = {platform.name for platform in configured(config)}
@@ -109,9 +145,11 @@ def _people(config: Config) -> list[Finding]:
     if not (config.access.allow or config.access.owners):
         text = "nobody may talk to the bot: fill allow or owners under [access]"
         found.append(Finding("access", False, text))
-    if not Access(config.access, config.escalation).has_approvers():
+    access = Access(config.access, config.escalation, config.tools.approvers)
+    if not access.has_approvers():
         text = "nobody may decide: fill approvers or owners under [access]"
         found.append(Finding("approvers", False, text))
+    found += _approvals(config, access)
     for level in config.escalation.levels:
         for address in level.to:
             platform = Conversation.parse(address).platform
@@ -119,6 +157,35 @@ def _people(config: Config) -> list[Finding]:
                 text = f"{address} cannot be reached: [{platform}] is not configured"
                 found.append(Finding("escalation", False, text))
     return found or [Finding("access", True, "somebody may talk, somebody may decide")]
+
+
+def _approvals(config: Config, access: Access) -> list[Finding]:
+    """Toolsets whose calls ask people, where nobody may answer."""
+    asking = {name for name in config.all_toolsets() if asks_by_default(name)}
+    ruled = any(rule.decision == "ask" for rule in config.tools.rules)
+    if not (asking or ruled) or access.someone_approves():
+        return []
+    what = ", ".join(sorted(asking)) or "a rule of tools.rules"
+    text = (
+        f"calls need approval ({what}) and nobody can give it: fill approvers under [tools], or "
+        "approvers or owners under [access]"
+    )
+    return [Finding("tools", False, text)]
+
+
+async def _commands(config: Config) -> AsyncIterator[Finding]:
+    """What confines commands, tried; nothing where none can be run."""
+    if not {Toolset.TERMINAL, Toolset.CODE} & config.all_toolsets():
+        return
+    if config.tools.sandbox == "none":
+        probed = await try_without()
+    else:
+        probed = await try_sandbox(network=config.tools.network)
+    yield Finding("sandbox", probed.ok, probed.text)
+    try:
+        refuse_unfit(resolve_template(config.tools.workspace, 0), *own_files(config))
+    except WorkspaceError as error:
+        yield Finding("workspace", False, str(error))
 
 
 def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:
@@ -190,7 +257,24 @@ def _fallbacks(models: Models) -> list[Finding]:
     return [Finding("fallback", False, text)]
 
 
-async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:
+async def _server(name: str, section: McpConfig, config: Config) -> Finding:
+    """Whether an MCP server can be used, and whether anybody may."""
+    subject = f"mcp.{name}"
+    state = await probe(name, section, PATIENCE)
+    if state.health is not Health.UP:
+        why = state.why or f"it is not ready within {PATIENCE:g} s"
+        said = f"; it said: {' / '.join(state.said)}" if state.said else ""
+        return Finding(subject, False, f"{why}{said}")
+    count = f"it has {len(state.tools)} tools"
+    if state.why:
+        return Finding(subject, False, f"{count}, but {state.why}")
+    if f"{MCP}{name}" not in config.all_toolsets():
+        text = f'{count}, but no conversation has them: put "{MCP}{name}" into [tools] toolsets'
+        return Finding(subject, False, text)
+    return Finding(subject, True, count)
+
+
+async def try_model(model: Model, spec: ModelSpec, names: str) -> Finding:
     subject = f"model of {names}"
     request = Request(spec, [message("user", "Answer with the word OK.")])
     try:
@@ -203,7 +287,7 @@ async def _model(model: Model, spec: ModelSpec, names: str) -> Finding:
     return Finding(subject, True, f"{spec.model} answers")
 
 
-def _print(finding: Finding) -> None:
+def show(finding: Finding) -> None:
     mark = "ok  " if finding.ok else "FAIL"
     text = without_secrets(finding.text)
     print(f"{mark}  {finding.subject}: {text}", file=sys.stdout, flush=True)

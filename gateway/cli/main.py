@@ -11,8 +11,11 @@ from pathlib import Path
 from adapters.base import AdapterError, Misconfigured
 from adapters.platforms import configured
 from gateway.app import bootstrap
-from gateway.cli.demo import tour
+from gateway.cli.demo.hands import hands
+from gateway.cli.demo.tour import tour
 from gateway.cli.doctor import examine
+from gateway.cli.init.wizard import init
+from gateway.cli.mending.mender import mend
 from gateway.cli.sessions import manage
 from gateway.config import Config, all_secrets, environment_secrets, load
 from gateway.errors import GatewayError
@@ -35,9 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         match arguments.command:
             case "demo":
-                return tour()
+                return hands() if arguments.hands else tour()
+            case "init":
+                if not verbose:
+                    logging.getLogger().setLevel(logging.ERROR)  # it would mix with the questions
+                return init(path)
             case "doctor":
-                return asyncio.run(examine(path))
+                return asyncio.run(mend(path) if arguments.fix else examine(path))
             case "sessions":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)

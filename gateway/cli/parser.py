@@ -1,12 +1,49 @@
-"""The arguments of every command."""
+"""The arguments of every command, and what is said to those that are none."""
 
 import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
+
+from agent.text.suggestion import did_you_mean
 
 
-def parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """Says what may have been meant by a command or an option that does not exist."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(each) for each in action.choices]
+        meant = did_you_mean(str(value), known)
+        text = f"there is no {str(value)[:60]!r} here.{meant} There are: {', '.join(known)}."
+        raise argparse.ArgumentError(action, text)
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        known, left = self.parse_known_args(args, namespace)
+        if left:
+            self._unknown(left)
+        return known
+
+    def _unknown(self, left: Sequence[str]) -> NoReturn:
+        options = sorted(set(self._all_options()))
+        option = next((each for each in left if each.startswith("-")), "")
+        meant = did_you_mean(option.partition("=")[0], options) if option else ""
+        self.error(f"unrecognized arguments: {' '.join(left)[:200]}.{meant}")
+
+    def _all_options(self) -> Iterator[str]:
+        for action in self._actions:
+            yield from (option for option in action.option_strings if option.startswith("--"))
+            if isinstance(action, argparse._SubParsersAction):
+                for below in action.choices.values():
+                    yield from below._all_options()
+
+
+def parser() -> Parser:
     """The arguments of every command. `--config` is taken before and after the command."""
-    common = argparse.ArgumentParser(add_help=False)
+    common = Parser(add_help=False)
     common.add_argument(
         "--config",
         type=Path,
@@ -17,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--verbose", action="store_true", default=argparse.SUPPRESS, help="log more, to stderr"
     )
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="bough",
         description="A bot for Telegram, Discord and the terminal that delegates, and asks people.",
         parents=[common],
@@ -26,23 +63,36 @@ def parser() -> argparse.ArgumentParser:
     for name, text in (
         ("run", "serve the configured platforms; with none, chat in this terminal"),
         ("chat", "chat in this terminal"),
+        ("init", "ask for platform, token, owner and models, try them, and write bough.toml"),
         ("demo", "a scripted tour that needs no keys, no network and no terminal"),
         ("doctor", "check the configuration, the database, the platforms and the models"),
     ):
-        commands.add_parser(name, help=text, description=text, parents=[common])
+        added = commands.add_parser(name, help=text, description=text, parents=[common])
+        if name == "demo":
+            added.add_argument(
+                "--hands",
+                action="store_true",
+                help="another tour: commands, pages, approvals, notes and schedules",
+            )
+        if name == "doctor":
+            added.add_argument(
+                "--fix",
+                action="store_true",
+                help="look closer, mend what is safe, and say how to mend the rest",
+            )
     _add_sessions(commands, common)
     return top
 
 
 def _add_sessions(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    common: argparse.ArgumentParser,
+    commands: "argparse._SubParsersAction[Parser]",
+    common: Parser,
 ) -> None:
     text = "list, show, import and export sessions, beside a running gateway too"
     sessions = commands.add_parser("sessions", help=text, description=text, parents=[common])
     actions = sessions.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    def add(name: str, text: str, *, shows: bool = True) -> argparse.ArgumentParser:
+    def add(name: str, text: str, *, shows: bool = True) -> Parser:
         action = actions.add_parser(name, help=text, description=text, parents=[common])
         if shows:
             action.add_argument("--json", action="store_true", help="for programs")

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from gateway.commands.context import Action
+from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
@@ -22,7 +23,11 @@ ACTIONS: dict[str, type[Action]] = {
     for action in (
         Back,
         Bring,
+        DeleteNote,
         DiffPage,
+        ForgetMe,
+        KeepNotes,
+        NotesPage,
         Pick,
         ReadOn,
         Reask,

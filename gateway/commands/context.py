@@ -14,6 +14,8 @@ from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
 from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
+from agent.runtime.loop import Agent
+from agent.tools.mcp.server import State
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem
 from gateway.outbound.composer import Composer
@@ -23,6 +25,17 @@ from gateway.turns.control import SessionControl
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxKind, InboxRow, StoredFile
 from storage.store import Store, Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """What tells which tools there are."""
+
+    agent: Callable[[int, str, str | None], Agent]
+    """The parent agent of a session in a conversation (its address), with its own model or one by
+    its name."""
+    servers: Callable[[], Sequence[State]]
+    """How each MCP server is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,7 @@ class CommandContext:
     """Those that have started, by platform."""
     panel: Live
     """Keeps the message of /agents up to date."""
+    offered: OfferedTools
 
     @property
     def active(self) -> Mapping[int, Activity]:

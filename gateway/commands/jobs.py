@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from agent.compaction.service import Compacting
 from agent.models.base import Model
-from agent.models.registry import Models
+from agent.runtime.chosen_model import chosen_on
 from agent.runtime.loop import Agent
 from agent.settings import ToolsConfig
 from gateway.outbound.buttons import MenuItem, send_menu
@@ -17,13 +17,20 @@ from storage.store import Store, Transaction
 @dataclass(frozen=True, slots=True)
 class JobContext:
     store: Store
-    models: Models
     model: Model
-    agent: Callable[[int, str | None], Agent]
-    """The parent agent of a session: with its own model, or one by its name."""
+    agent: Callable[[int, str, str | None], Agent]
+    """The parent agent of a session in a conversation (its address): with its own model, or one by
+    its name."""
     compacting: Compacting
     composer: Composer
     tools: ToolsConfig
+
+    async def agent_of(self, turn: Turn, model: str = "") -> Agent:
+        """The parent agent of a turn: with the model that was chosen on its branch, or one by its
+        name."""
+        journal = turn.journal
+        name = model or await chosen_on(self.store, journal.path)
+        return self.agent(journal.session, turn.address, name)
 
     def end(
         self,

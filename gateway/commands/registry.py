@@ -9,12 +9,16 @@ from collections.abc import Mapping
 
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
+from agent.text.suggestion import did_you_mean
 from gateway.access.denials import ONLY_BY_BUTTON
 from gateway.commands import performer
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.activity import ACTIVITY
 from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Plan, Reply
 from gateway.commands.jobs import JobContext
+from gateway.commands.memory import MEMORY
+from gateway.commands.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.schedules import SCHEDULES
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
 from gateway.commands.sessions.fork_files import FORK, ForkFiles
@@ -22,6 +26,7 @@ from gateway.commands.sessions.search import FINDING
 from gateway.commands.sessions.sessions import CONVERSATIONS
 from gateway.commands.sessions.switch import OPENING
 from gateway.commands.sessions.transfer import EXCHANGE
+from gateway.commands.tools import TOOLS
 from gateway.commands.tree.branch_summary import LEAVE, SUMMARIES, SUMMARY, Leaving
 from gateway.commands.tree.branches import BRANCH_POINTS
 from gateway.commands.tree.compact import COMPACT, COMPACTION, Compaction
@@ -51,11 +56,14 @@ COMMANDS: Mapping[str, Command] = {
     for command in (
         *CONVERSATIONS,
         *ACTIVITY,
+        *SCHEDULES,
+        *TOOLS,
         Command(CommandSpec("help", "what I can do"), _help),
         *OPENING,
         *ATTACHING,
         *FORKING,
         *FINDING,
+        *MEMORY,
         *EXCHANGE,
         *NAVIGATION,
         *LABELS,
@@ -65,6 +73,7 @@ COMMANDS: Mapping[str, Command] = {
         *COMPACTION,
         *SUMMARIES,
         *RETRYING,
+        *CHOOSING,
         *FANNING,
         *ALTERNATIVES,
     )
@@ -97,6 +106,7 @@ def jobs(context: JobContext) -> Mapping[InboxKind, Job]:
         LEAVE: leaving.leave,
         FAN: Fan(context).run,
         FORK: ForkFiles(context).bring,
+        MODEL: ModelChange(context).run,
     }
 
 
@@ -112,7 +122,9 @@ def _plan(name: str, call: CommandCall) -> Plan:
         return action.plan
     if name in COMMANDS:
         return COMMANDS[name].plan
-    unknown = f"I do not know /{escape(name)}. /help lists what I know."
+    listed = [spec.name for spec in command_specs()]
+    meant = did_you_mean(name, [*listed, *ALIASES], "/{}")
+    unknown = f"I do not know /{escape(name)}.{meant} /help lists what I know."
     text = ONLY_BY_BUTTON if name in ACTIONS else unknown
     return lambda tx, call: Reply(text)
 

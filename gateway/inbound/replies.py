@@ -1,12 +1,16 @@
-"""Replies to questions: answers in words, of those who may decide."""
+"""Answers in words, of those who may decide: replies to questions, and what somebody just writes
+where the agent asks them one thing."""
 
 from dataclasses import dataclass
 
 from adapters.events import Message
+from agent.text.untrusted import visible
 from gateway.access.roles import Access
+from gateway.commands.tree.siblings import is_on_path
 from gateway.outbound.composer import Composer
+from gateway.questions.kinds import kind_of
 from gateway.questions.outcome import outcome
-from gateway.questions.service import Questions
+from gateway.questions.service import MOST_WORDS, Questions
 from storage.records.buttons import AnswerInWords, Decide, ShowChoices
 from storage.records.inbox_outbox import Arrival
 from storage.records.questions import Question, QuestionState
@@ -41,7 +45,7 @@ class Replies:
     def taken(self, tx: Transaction, arrival: Arrival, message: Message) -> bool:
         """Whether a message replies to a question and was taken in as that: as its answer, or with
         a word about why it is none. Else it is talk."""
-        question = _question(tx, message)
+        question = _question(tx, message) or self._asks_them(tx, arrival, message)
         if question is None or self._is_talk(question, message):
             return False
         row = tx.inbox.receive(arrival)
@@ -57,6 +61,30 @@ class Replies:
         if question is not None and self._is_talk(question, message):
             tx.directory.audit("denied answer", message.user.identity, {"question": question.id})
             self._tell(tx, message, NOT_YOURS)
+
+    def _asks_them(self, tx: Transaction, arrival: Arrival, message: Message) -> Question | None:
+        """The one question that the agent asks whoever writes, in this conversation, on the branch
+        that it is on; None where there is none or several, or their words are no answer."""
+        said = visible(message.text).strip()
+        if message.reply_to or message.attachments or not 0 < len(said) <= MOST_WORDS:
+            return None
+        address, who = message.conversation.address, message.user.identity
+        session = tx.directory.conversation(address)
+        if session is None:
+            return None
+        asked = [
+            question
+            for question in tx.questions.open(session)
+            if kind_of(question).talk_answers
+            and question.address == address
+            and question.subject.get("person") == who
+            and (question.expires is None or question.expires > tx.now)
+        ]
+        if len(asked) != 1 or tx.inbox.seen(arrival.key):
+            return None
+        leaf = tx.tree.session(session).leaf
+        above = tx.tree.entry(asked[0].subject["call_entry"])
+        return asked[0] if is_on_path(tx, above, leaf) else None
 
     def _is_talk(self, question: Question, message: Message) -> bool:
         is_open = question.state is QuestionState.OPEN

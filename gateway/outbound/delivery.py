@@ -29,6 +29,8 @@ AT_ONCE = 20
 """Rows of a conversation that are read before the first of them is sent."""
 GRACE = 3.0
 """Seconds for a message that is under way when the gateway stops."""
+UNREACHED = "what it said did not reach this chat"
+"""Why what repeats is paused."""
 
 
 class Delivery:
@@ -123,7 +125,10 @@ class Delivery:
         except _Away:
             return False
         except PutAside as error:
-            await self._record(row, partial(_put_aside, row=row, why=clean(str(error))))
+            aside = partial(
+                _put_aside, row=row, why=clean(str(error)), unreachable=error.unreachable
+            )
+            await self._record(row, aside)
         else:
             told = clean(message_id) if message_id is not None else None
             await self._record(row, partial(_sent, row=row, message_id=told))
@@ -153,7 +158,7 @@ class Delivery:
                 log.warning("%s: refused (%s); again without markup", row.address, error)
                 plain = True
             except Unreachable as error:
-                raise PutAside(str(error)) from error
+                raise PutAside(str(error), unreachable=True) from error
             except StoreUnavailable as error:
                 self._faults.failed("what is to be sent cannot be read", error)
                 await asyncio.sleep(next(pauses))
@@ -223,14 +228,28 @@ class _Away(Exception):
 class PutAside(Exception):
     """A message will never be taken. The text says why."""
 
+    def __init__(self, why: str, *, unreachable: bool = False) -> None:
+        """`unreachable`: nor will any other for its conversation."""
+        super().__init__(why)
+        self.unreachable = unreachable
+
 
 def _sent(tx: Transaction, row: OutboxRow, message_id: str | None) -> None:
     tx.outbox.sent(row.id, message_id)
-    if row.payload.get("file") is not None:
-        tx.outbox.drop(row.payload["file"])
+    _drop_file(tx, row)
 
 
-def _put_aside(tx: Transaction, row: OutboxRow, why: str) -> None:
+def _put_aside(tx: Transaction, row: OutboxRow, why: str, *, unreachable: bool = False) -> None:
     log.error("a message for %s is put aside: %s", row.address, why)
     tx.outbox.failed(row.id, why)
     tx.directory.audit("undelivered", "", {"outbox": row.id, "why": why})
+    if unreachable and (count := tx.schedules.pause_fired(row.address, UNREACHED)):
+        # Else a model is asked again and again, for nobody.
+        tx.directory.audit("schedules paused", "", {"address": row.address, "count": count})
+    _drop_file(tx, row)
+
+
+def _drop_file(tx: Transaction, row: OutboxRow) -> None:
+    """Nobody needs it any more, and it may be large."""
+    if row.payload.get("file") is not None:
+        tx.outbox.drop(row.payload["file"])

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 
 from adapters.events import Message, Press, User
 from agent.text.untrusted import visible
+from agent.tools.approval.answer import KIND as APPROVAL
+from agent.tools.approval.answer import granted
 from gateway.access.roles import Access
 from gateway.config import EscalationConfig
 from gateway.outbound.composer import Composer
@@ -17,6 +19,7 @@ from gateway.questions.copies import Copies
 from gateway.questions.kinds import kind_of
 from gateway.questions.outcome import outcome
 from storage.records.buttons import AnswerInWords, ButtonRow, Decide, OnQuestion, ShowChoices
+from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, OutboxState, Resume
 from storage.records.questions import WORDS, Question, QuestionDraft, QuestionState
 from storage.store import Transaction
@@ -108,10 +111,19 @@ class Questions:
         ):
             return outcome(tx.questions.get(question.id))
         said = {"words": words} if words else {}
-        details = {"question": question.id, "choice": choice, **said}
+        details = {"question": question.id, "choice": choice, **said, **_about(question)}
         tx.directory.audit("decision", by.identity, details)
+        self._grant(tx, question.id)
         self._after(tx, question.id)
         return ""
+
+    def _grant(self, tx: Transaction, question: int) -> None:
+        """What a decision allows from now on begins with it, whatever becomes of the call."""
+        draft = granted(tx.questions.get(question))
+        if draft is not None:
+            grant = tx.grants.add(draft)
+            details = {"grant": grant.id, "question": question, "tool": draft.tool}
+            tx.directory.audit("grant", draft.granted_by, details | {"shown": draft.shown})
 
     def close_stray(
         self, tx: Transaction, question: Question, button: ButtonRow, press: Press
@@ -168,7 +180,7 @@ class Questions:
             if kind_of(question).listed
             if question.address == address
             or any(post.address == address for post in tx.questions.posts(question.id))
-            or (private and self.access.may_decide(identity, question))
+            or (private and self.access.concerns(identity, question))
         ]
 
     def repost(self, tx: Transaction, platform: str) -> int:
@@ -209,7 +221,7 @@ class Questions:
             question = tx.questions.get(question.id)
 
     def _expire(self, tx: Transaction, question: Question) -> None:
-        choice = self.policy.on_timeout
+        choice = kind_of(question).lapses or self.policy.on_timeout
         if tx.questions.close(question.id, QuestionState.EXPIRED, choice=choice):
             tx.directory.audit("expired", "", {"question": question.id, "outcome": choice})
             self._after(tx, question.id)
@@ -221,3 +233,10 @@ class Questions:
             key, payload = f"{resumes}:{question}", asdict(Resume(question))
             tx.inbox.receive(Arrival(key, resumes, closed.address, payload, closed.session))
         self._copies.close(tx, closed)
+
+
+def _about(question: Question) -> Json:
+    """Of an approval, the call: the question itself may be forgotten one day."""
+    if question.kind != APPROVAL:
+        return {}
+    return {key: question.subject.get(key, "") for key in ("tool", "hash", "shown")}

@@ -1,9 +1,10 @@
 """Talk during a turn: what interrupts it, what joins it, what waits. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.access.roles import Access
-from gateway.config import SessionConfig
+from gateway.config import Busy, SessionConfig
 from gateway.turns.messages import author_of
 from gateway.turns.turn import TALK, Turn
 from storage.records.inbox_outbox import (
@@ -16,11 +17,16 @@ from storage.records.inbox_outbox import (
 class BusyPolicy:
     access: Access
     config: SessionConfig
+    of_chat: Callable[[str], Busy] | None = None
+    """What holds in a conversation, by its address; None: what the configuration says of all."""
+
+    def busy_at(self, address: str) -> Busy:
+        return self.of_chat(address) if self.of_chat is not None else self.config.busy
 
     def interrupts(self, turn: Turn, row: InboxRow) -> bool:
         """Talk interrupts a turn of talk: its author's, or, from an owner, anybody's. Work that a
         person's decision started goes on, and so does what another conversation waits for."""
-        if self.config.busy != "interrupt" or turn.rows[-1].kind not in TALK:
+        if self.busy_at(turn.address) != "interrupt" or turn.rows[-1].kind not in TALK:
             return False
         return row.address == turn.address and (
             bool(row.payload["private"]) or self.may_join(turn.rows[-1], author_of(row))
@@ -41,12 +47,16 @@ class BusyPolicy:
 
     def due(self, rows: list[InboxRow]) -> list[InboxRow]:
         """What the next turn answers: a turn that was cut, with the talk that cut it; else what
-        came first, with what its author said since."""
+        came first, with what its author said since. Nobody waits for what happens by itself: fifty
+        reminders may be due at once."""
         started = [row for row in rows if row.entry is not None]
         fresh = [row for row in rows if row.entry is None]
+        fresh.sort(key=lambda row: row.kind is InboxKind.EVENT)
         if not started:
             started, fresh = fresh[:1], fresh[1:]
-        if not started or started[-1].kind not in TALK or self.config.busy != "interrupt":
+        if not started or started[-1].kind not in TALK:
+            return started
+        if self.busy_at(started[-1].address) != "interrupt":
             return started
         for row in fresh:
             if row.kind is not InboxKind.MESSAGE or not self.joins(row, started[-1]):

@@ -6,7 +6,7 @@ from agent.runtime.next_step import suspended_calls
 from gateway.questions.service import Questions
 from gateway.turns.turn import RESULTS
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.records.record_entries import TurnStopped, record_draft
 from storage.store import Transaction
 
@@ -27,8 +27,8 @@ def end_rows(tx: Transaction, session: int, rows: list[InboxRow]) -> None:
 
 def end_everything(tx: Transaction, session: int, questions: Questions) -> bool:
     """The same with all rows, and with what waits for people or runs in the background; False where
-    there was nothing."""
-    rows = tx.inbox.unfinished(session)
+    there was nothing. A model that was chosen meanwhile is no work: it answers from then on."""
+    rows = [row for row in tx.inbox.unfinished(session) if row.kind is not InboxKind.MODEL]
     claimed = tx.tree.claim(session)
     path = list(tx.tree.context_path(claimed.leaf))
     settle_running(tx, session, path)

@@ -1,7 +1,7 @@
 """The control of a session from outside its turns: talk arrives, somebody stops it, goes elsewhere,
 or moves the leaf while no turn runs."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +11,7 @@ from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.cancellation import begun, end_everything, end_rows
 from gateway.turns.scheduler import SessionScheduler
 from gateway.turns.turn import RESULTS, Turn
-from storage.records.inbox_outbox import InboxRow
+from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.store import Store, Transaction
 
 
@@ -23,6 +23,8 @@ class SessionControl:
     policy: BusyPolicy
     running: Mapping[int, Turn]
     """The turns that run now, by session."""
+    end_commands: Callable[[int], int] = lambda _: 0
+    """Ends what a session's agents run in the background; gives how many there were."""
 
     def arrived(self, row: InboxRow) -> None:
         """A message for a session is committed: it interrupts the running turn, or waits for it,
@@ -33,7 +35,9 @@ class SessionControl:
             self.scheduler.interrupt(row.session)
 
     async def stop(self, session: int) -> bool:
-        """End the running turn and withdraw what waits for people; False where nothing was."""
+        """End the running turn and the commands in the background, and withdraw what waits for
+        people; False where nothing was."""
+        commands = self.end_commands(session)
         async with AsyncExitStack() as held:
             running = await held.enter_async_context(self.scheduler.hold(session))
             for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
@@ -42,7 +46,7 @@ class SessionControl:
             stopped = await self.store.run(
                 partial(end_everything, session=session, questions=self.questions)
             )
-        return running or stopped
+        return running or stopped or bool(commands)
 
     async def leave(self, session: int, address: str) -> None:
         """A conversation goes on with another session: what was said there is not answered any
@@ -51,7 +55,13 @@ class SessionControl:
 
         def work(tx: Transaction, cut: bool) -> None:
             rows = [row for row in tx.inbox.unfinished(session) if row.address == address]
-            said = [row for row in rows if row.kind not in RESULTS]
+            # An event that no turn began with is no talk: it is answered wherever it belongs to.
+            said = [
+                row
+                for row in rows
+                if row.kind not in RESULTS
+                and (row.kind is not InboxKind.EVENT or row.entry is not None)
+            ]
             if cut:
                 end_rows(tx, session, said)
             else:

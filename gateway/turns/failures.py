@@ -13,17 +13,18 @@ from typing import TypeVar
 from adapters.events import Message, Update
 from agent.delegation.settlement import FINAL, interrupt, result_arrival
 from agent.models.base import RETRIED, ModelError, ModelErrorKind
-from agent.text.markdown import escape
+from agent.text.markdown import bounded, escape
 from gateway.outbound.composer import Composer
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import message_draft
-from gateway.turns.turn import Turn
+from gateway.turns.turn import SAID, Turn
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
 from storage.records.entries import Entry, Json
 from storage.records.inbox_outbox import (
     Arrival,
     DelegationRow,
+    Event,
     InboxKind,
     InboxRow,
     InboxState,
@@ -53,6 +54,8 @@ NOT_DONE = (
 )
 LONGEST_REASON = 300
 """Characters."""
+LONGEST_ABOUT = 1_000
+"""Characters that are shown of what happened."""
 
 
 @dataclass(slots=True)
@@ -168,13 +171,15 @@ class Failures:
                 _interrupted(tx, row)
         end_rows(tx, session, rows)
         _end(tx, rows, error)
-        for parcel in self.composer.post(rows[-1].address, NOT_DONE):
+        text = _with_what_happened(NOT_DONE, rows[-1])
+        for parcel in self.composer.post(rows[-1].address, text):
             tx.outbox.enqueue(parcel)
         return True
 
 
 async def no_answer(composer: Composer, turn: Turn, text: str, error: str) -> None:
     """Tell people that a turn has no answer, and why; it is over."""
+    text = _with_what_happened(text, turn.rows[-1])
     parcels = composer.post(turn.address, text, reply_to=turn.reply_to)
     rows = turn.row_ids
 
@@ -184,6 +189,15 @@ async def no_answer(composer: Composer, turn: Turn, text: str, error: str) -> No
         tx.inbox.finish(rows)
 
     await turn.journal.append(record_draft(Failed(error)), alongside)
+
+
+def _with_what_happened(text: str, row: InboxRow) -> str:
+    """Of an event people have seen nothing: what they were to be reminded of, say, is not lost."""
+    if row.kind is not InboxKind.EVENT:
+        return text
+    event = Event(**row.payload)
+    about = f"\n> {escape(bounded(event.about, LONGEST_ABOUT))}" if event.about else ""
+    return f"{text}\n\nThis was to be answered: {escape(event.title)}.{about}"
 
 
 def explain(error: ModelError) -> str:
@@ -214,7 +228,7 @@ Ending = Callable[[Transaction], bool]
 def _readable(row: InboxRow) -> bool:
     """False for a message that no entry can be made of. It must not take others with it."""
     try:
-        return row.kind is not InboxKind.MESSAGE or bool(message_draft(row))
+        return row.kind not in SAID or bool(message_draft(row))
     except Exception:
         log.exception("inbox row %s cannot be read", row.id)
         return False

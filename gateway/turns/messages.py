@@ -2,8 +2,8 @@
 
 from adapters.cleaning import display_name
 from storage.records.entries import Draft, Entry, Kind, message
-from storage.records.inbox_outbox import InboxRow
-from storage.records.speakers import spoken
+from storage.records.inbox_outbox import Event, InboxKind, InboxRow
+from storage.records.speakers import happened, spoken
 from storage.store import Transaction
 
 WORDLESS = "[a message without words]"
@@ -12,13 +12,19 @@ WORDLESS = "[a message without words]"
 
 def author_of(row: InboxRow) -> str:
     """Identity of who sent it; "" for what nobody sent."""
+    if row.kind is InboxKind.EVENT:
+        return Event(**row.payload).person
     user = row.payload.get("user")
     return f"{user['platform']}:{user['id']}" if user else ""
 
 
 def message_draft(row: InboxRow) -> Draft:
-    """A person's message as the model reads it. In a group it says who speaks."""
+    """A person's message as the model reads it, in a group with who speaks; or an event."""
     payload = row.payload
+    if row.kind is InboxKind.EVENT:
+        event = Event(**payload)
+        body = {"role": "user", **happened(event.title, event.text)}
+        return Draft(Kind.MESSAGE, body, author=event.person)
     given = []
     if payload["quoted"]:
         given.append("\n".join(f"> {line}" for line in payload["quoted"].splitlines()))
@@ -39,10 +45,22 @@ def message_draft(row: InboxRow) -> Draft:
 def link_message(tx: Transaction, entry: Entry, row: InboxRow) -> None:
     """Say which entry a row, and the platform's message, became; who wrote it takes part now."""
     tx.inbox.link(row.id, entry.id)
+    if row.kind is InboxKind.EVENT:
+        return
     if author := author_of(row):
         tx.directory.join(entry.session, author)
     if row.payload["message_id"]:
         tx.outbox.link_message(row.address, row.payload["message_id"], entry.id)
+
+
+def note_privacy(tx: Transaction, row: InboxRow) -> None:
+    """Say whose private conversation a message, or what a session begins with instead of one, came
+    from, where that is not known yet."""
+    if row.kind not in (InboxKind.MESSAGE, InboxKind.MODEL):
+        return
+    who = author_of(row) if row.payload["private"] else ""
+    if tx.directory.private_with(row.address) != who:
+        tx.directory.set_private(row.address, who)
 
 
 def append_message(tx: Transaction, row: InboxRow, session: int, after: int | None) -> Entry:

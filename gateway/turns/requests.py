@@ -70,6 +70,14 @@ class ForkRequest(Message):
     """The session that was forked."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest(Message):
+    model: str
+    """By its name; "" for the one that answers where none is chosen."""
+    told: bool = False
+    """Whether people know already."""
+
+
 def request(kind: type[M], message: Message, **asked: Any) -> Json:
     """The payload of a row: a command's message, and what it asks for."""
     said = {field.name: getattr(message, field.name) for field in fields(Message)}

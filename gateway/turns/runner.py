@@ -5,7 +5,7 @@ to sleep by a question is continued by the next one from the tail of the session
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,16 +19,20 @@ from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.limits import too_deep
-from gateway.turns.messages import append_message
-from gateway.turns.turn import Job, Turn
+from gateway.turns.messages import append_message, author_of, note_privacy
+from gateway.turns.turn import SAID, Job, Turn
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation
-from storage.records.entries import Entry
+from storage.records.entries import Draft, Entry
 from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
 log = logging.getLogger(__name__)
+
+Opening = Callable[[Transaction, int, str, str], Draft | None]
+"""What stands in a session, by its id, before the first message, which comes from an address and a
+person (identity); None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class TurnRunner:
     """What else a turn may be, by the kind of its inbox row."""
     running: dict[int, Turn]
     """The turns that run now, by session; it is kept here."""
+    opening: Opening
     _paths: Paths = field(default_factory=Paths, init=False)
 
     def begin(self, tx: Transaction, session: int) -> Turn | None:
@@ -120,13 +125,18 @@ class TurnRunner:
         if claimed.leaf is not None and not is_leaf and tx.tree.entry(claimed.leaf).depth > LONG:
             return _Unread(claimed.leaf)
         path = list(known if is_leaf else tx.tree.context_path(claimed.leaf))
-        fresh = [row for row in rows if row.kind is InboxKind.MESSAGE and row.entry is None]
+        fresh = [row for row in rows if row.kind in SAID and row.entry is None]
         if fresh and path and (full := too_deep(path[-1].depth, self.policy.config)) is not None:
             self._refuse(tx, rows, full)
             left = tx.inbox.unfinished(session)  # others may have something due
             return self._begin_in(tx, session, left, known)
         if fresh:
             settle_running(tx, session, path)
+        opens = [row for row in rows if row in fresh or row.kind is InboxKind.MODEL]
+        for row in opens:
+            note_privacy(tx, row)
+        if opens and not path:
+            path += self._opened(tx, session, opens[-1])
         for row in fresh:
             path.append(append_message(tx, row, session, path[-1].id if path else None))
         context = self._paths.context(session)
@@ -135,6 +145,10 @@ class TurnRunner:
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)
         return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
+
+    def _opened(self, tx: Transaction, session: int, row: InboxRow) -> list[Entry]:
+        draft = self.opening(tx, session, row.address, author_of(row))
+        return [] if draft is None else [tx.tree.append(session, draft, after=None)]
 
     def _refuse(self, tx: Transaction, rows: list[InboxRow], why: str) -> None:
         for parcel in self.failures.composer.post(rows[-1].address, why):

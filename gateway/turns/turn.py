@@ -62,7 +62,7 @@ class Turn:
     @property
     def reply_to(self) -> str:
         """The message that a reply in a group names."""
-        return "" if self.private else str(self.rows[-1].payload["message_id"])
+        return "" if self.private else str(self.rows[-1].payload.get("message_id", ""))
 
 
 Job = Callable[[Turn], Awaitable[None]]
@@ -72,5 +72,7 @@ AnswerItems = Callable[[Transaction, Turn, Entry], list[MenuItem]]
 
 TALK = (InboxKind.MESSAGE, InboxKind.RETRY, InboxKind.FAN)
 """Kinds of rows that answer what people say. More talk interrupts them, and is answered with it."""
+SAID = (InboxKind.MESSAGE, InboxKind.EVENT)
+"""Kinds of rows that become a message of the session."""
 RESULTS = (InboxKind.RESUME, InboxKind.RESULT)
 """Kinds of rows that bring a delegation's result."""

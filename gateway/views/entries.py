@@ -95,7 +95,7 @@ def words(entry: Entry) -> str:
         case Kind.LABEL:
             return content_text(body.get("label")).strip() or "a label removed"
         case Kind.MODEL_CHANGE:
-            return content_text(body.get("model")).strip()
+            return content_text(body.get("model")).strip() or "the usual model again"
         case Kind.RECORD:
             return content_text(body.get("record")).strip()
 

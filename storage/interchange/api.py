@@ -1,6 +1,7 @@
 """Sessions as files: Pi's session format in and out, OpenAI's lists of messages in."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from storage.errors import InterchangeError
@@ -9,6 +10,7 @@ from storage.interchange.openai import read_openai
 from storage.interchange.pi.read import Imported, read_pi
 from storage.interchange.pi.write import Exported
 from storage.records.entries import Entry, Label, Session, SessionDraft, SessionKind
+from storage.records.told_notes import still_kept
 from storage.store import Transaction
 from storage.tree.paths import fork_point
 
@@ -77,15 +79,25 @@ def take_in(tx: Transaction, imported: Imported) -> Session:
 
 def gather(tx: Transaction, session: int) -> Exported:
     """All that an export of a session says. Transcripts of its delegations are sessions of their
-    own, and not part of it. NotFound where there is no such session."""
+    own, and not part of it; notes that it began with are, unless they were changed or deleted
+    since. NotFound where there is no such session."""
     found = tx.tree.session(session)
-    entries = with_ancestors(tx, session)
+    entries = tuple(_as_exported(tx, entry) for entry in with_ancestors(tx, session))
     originals: dict[int, str] = {}
     for one in {entry.session for entry in entries}:
         originals |= tx.tree.originals(one)
     labels: list[Label] = tx.tree.labels(session)
     header = tx.directory.fact(_header_fact(session))
     return Exported(found, entries, tuple(labels), originals, header)
+
+
+def _as_exported(tx: Transaction, entry: Entry) -> Entry:
+    def text_of(note: int) -> str | None:
+        kept = tx.notes.get(note)
+        return kept.text if kept is not None else None
+
+    body = still_kept(entry.body, text_of)
+    return entry if body is entry.body else replace(entry, body=body)
 
 
 def with_ancestors(tx: Transaction, session: int) -> tuple[Entry, ...]:

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Kind(StrEnum):
-    """What an entry is. Only the first three are ever shown to a model."""
+    """What an entry is. Only the first three, and one kind of record, are shown to a model."""
 
     MESSAGE = "message"
     """body: one chat message in OpenAI's shape (role, content, tool_calls, tool_call_id, name)."""
@@ -23,9 +23,11 @@ class Kind(StrEnum):
     LABEL = "label"
     """body: label, target (entry id); an empty label removes it."""
     MODEL_CHANGE = "model_change"
-    """body: model."""
+    """body: model, by its name in the configuration; "" for the one that answers unless another is
+    chosen."""
     RECORD = "record"
-    """body: record (a name) and whatever that record holds. Durable, never shown to a model."""
+    """body: record (a name) and whatever that record holds. Durable; no model is shown one, but for
+    the notes that a session begins with (told_notes)."""
 
 
 class SessionKind(StrEnum):

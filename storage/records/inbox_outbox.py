@@ -13,8 +13,8 @@ from storage.records.entries import Json
 
 class InboxKind(StrEnum):
     """What an inbox row is, and with it the class of its payload: of the first four the adapters'
-    update, of the next three Resume or DelegationRow, of the last six what a command leaves to be
-    done (gateway.turns.requests)."""
+    update, of the next three Resume or DelegationRow, of EVENT Event, of the last seven what a
+    command leaves to be done (gateway.turns.requests)."""
 
     MESSAGE = "message"
     EDIT = "edit"
@@ -25,12 +25,15 @@ class InboxKind(StrEnum):
     RESULT = "result"
     BACKGROUND = "background"
 
+    EVENT = "event"
+
     RETRY = "retry"
     FAN = "fan"
     COMPACT = "compact"
     SUMMARY = "summary"
     LEAVE = "leave"
     FORK = "fork"
+    MODEL = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,23 @@ class DelegationRow:
     result)."""
 
     delegation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened that the agent is to hear of and answer: a command ended, a time came. The
+    turn that answers it waits for one that runs, and no talk is answered with it."""
+
+    title: str
+    """What happened, in a few words of ours."""
+    text: str
+    """What the model reads; untrusted."""
+    person: str
+    """Identity of who wanted to know; "" for nobody."""
+    private: bool
+    """Whether nobody but this person and the bot reads the conversation."""
+    about: str = ""
+    """What people read of it where the agent cannot answer it; untrusted."""
 
 
 class InboxState(StrEnum):
@@ -97,7 +117,7 @@ class StoredFile:
     name: str
     data: bytes = field(repr=False)
     picture: bool = False
-    """Shown as a picture, not as a document. Then it is a PNG."""
+    """Shown as a picture, not as a document. Then it is a PNG or a JPEG."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ class QuestionState(StrEnum):
 WORDS = "words"
 """The key of the choice to answer in words: a question that has it takes them."""
 
+BEGUN = "begun"
+"""The key of a subject that says that what was asked for has begun, and is not to begin again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -33,7 +36,7 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class QuestionDraft:
     kind: str
-    """What asks: "escalation"."""
+    """What asks: "escalation", "clarify"."""
     text: str
     """Markdown."""
     choices: tuple[Choice, ...]

@@ -20,6 +20,8 @@ class RecordKind(StrEnum):
     FAN = "fan"
     DELEGATION = "delegation"
     SYSTEM = "system"
+    NOTES = "notes"
+    """See told_notes: the only record that a model is shown by itself."""
 
 
 WAITS = (RecordKind.SUSPENDED, RecordKind.RESUMED)

@@ -27,7 +27,9 @@ _LOOKS = str.maketrans(
     "\u115f\u1160\u2800\u3164\uffa0",
 )
 """Letters and brackets that look like ours; what is blank."""
-_WRAPPER = re.compile(r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of)(?![a-z0-9])")
+_WRAPPER = re.compile(
+    r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of|event|kept[\s_-]*notes)(?![a-z0-9])"
+)
 _ID = r"[\w./-]{1,80}"
 _ADDRESS = re.compile(rf"\W*\[\s*(?!image\b)[a-z]{{1,20}}\s*:\s*{_ID}\s*(?::\s*{_ID}\s*)?\]")
 """A picture is told as "[image: TYPE]", which is nobody's address."""
@@ -81,8 +83,14 @@ def speaker_of(body: Json) -> Speaker | None:
     )
 
 
+def happened(title: str, text: str) -> Json:
+    """What the body of a message says of an event, which nobody wrote."""
+    return {"content": text, "event": " ".join(title.split())}
+
+
 def claimed(body: Json) -> Json:
-    """The body of a message that a file brings: whose it is stays a claim."""
+    """The body of a message that a file brings: whose it is stays a claim, and it is no event."""
+    body = {key: value for key, value in body.items() if key != "event"}
     if "speaker" not in body:
         return body
     rest = {key: value for key, value in body.items() if key != "speaker"}
@@ -107,6 +115,8 @@ def told(body: Json) -> str | None:
     content = body.get("content")
     if not isinstance(content, str):
         return None
+    if isinstance(title := body.get("event"), str):
+        return f"<event {title}>\n{guarded(content)}\n</event>"
     speaker = speaker_of(body)
     if speaker is None:
         return guarded(content)
@@ -116,6 +126,12 @@ def told(body: Json) -> str | None:
         first, more = "", speaker.typed.splitlines()
     head = f"{speaker.title}: {first}".rstrip()
     return "\n".join([head, *given, *(f"{TYPED}{line}".rstrip() for line in more)])
+
+
+def quoted_below(head: str, text: str) -> str:
+    """A line of ours, and below it a text of somebody else's, each of its lines behind a mark."""
+    lines = (f"{TYPED}{line}".rstrip() for line in text.splitlines())
+    return "\n".join([guarded(" ".join(head.split())), *lines])
 
 
 def guarded(text: str) -> str:

@@ -136,3 +136,8 @@ class Tree(Protocol):
         on it, root first; the whole path where there is no compaction. Where the kept entry is not
         on the path, from the compaction on. Costs what it returns, never the session's size."""
         ...
+
+    def model_change(self, leaf: int | None) -> Entry | None:
+        """The newest change of the model on the path to `leaf`, above compactions too; None where
+        there is none. Costs as much as there are branches on the path, whatever its length."""
+        ...

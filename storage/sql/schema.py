@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0031_cached"
+HEAD = "0050_model_changes"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -101,6 +101,13 @@ Index(
     sqlite_where=entries.c.kind == "compaction",
     postgresql_where=entries.c.kind == "compaction",
 )
+Index(
+    "ix_entries_model_change",
+    entries.c.strand,
+    entries.c.number,
+    sqlite_where=entries.c.kind == "model_change",
+    postgresql_where=entries.c.kind == "model_change",
+)
 
 original_ids = Table(
     "original_ids",
@@ -130,6 +137,8 @@ conversations = Table(
     # Empty until it is bound: a cursor may arrive first.
     Column("session", ID, ForeignKey("sessions.id"), index=True),
     Column("cursor", Words),
+    # Identity of the only person in it; NULL where that is not known, "" where there are more.
+    Column("private_with", Words),
 )
 
 session_members = Table(

@@ -20,6 +20,10 @@ from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
 from storage.sql.repositories.questions import SqlQuestions
+from storage.sql.repositories.tools.commands import SqlCommands
+from storage.sql.repositories.tools.grants import SqlGrants
+from storage.sql.repositories.tools.notes import SqlNotes
+from storage.sql.repositories.tools.schedules import SqlSchedules
 from storage.sql.repositories.tree import SqlTree
 from storage.sql.schema import HEAD
 from storage.sql.search.repository import SqlSearch
@@ -47,12 +51,16 @@ class SqlTransaction:
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
         self.ledger = SqlLedger(connection, now)
+        self.grants = SqlGrants(connection, now)
         self.search = SqlSearch(connection, now)
+        self.commands = SqlCommands(connection, now)
+        self.notes = SqlNotes(connection, now)
+        self.schedules = SqlSchedules(connection, now)
 
     @property
     def committed(self) -> Committed:
         """What is to be told once it is."""
-        return Committed(frozenset(self.inbox.grew), self.outbox.grew)
+        return Committed(frozenset(self.inbox.grew), self.outbox.grew, self.schedules.changed)
 
 
 class SqlStore:

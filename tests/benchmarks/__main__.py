@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.benchmarks import (
     append,
+    commands,
     context_read,
     delegation,
     detours,
@@ -22,8 +23,10 @@ from tests.benchmarks import (
     interchange,
     interrupt,
     litellm_turn,
+    memory,
     navigation,
     postgres,
+    schedule,
     search,
     startup,
     throughput,
@@ -46,6 +49,9 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "interrupt": interrupt.run,
     "interchange": interchange.run,
     "search": search.run,
+    "commands": commands.run,
+    "memory": memory.run,
+    "schedule": schedule.run,
     "postgres": postgres.run,
 }
 

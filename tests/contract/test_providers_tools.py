@@ -13,6 +13,7 @@ from agent.delegation.core.verdict import GIVE_VERDICT, VERDICT_NAME
 from agent.models.base import REQUIRED, ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.tools.base import function_schema
+from agent.tools.mcp.schemas import safe_schema
 from tests.support.provider_requests import PROVIDERS, parameters_in, sent
 
 MODELS = Models({"parent": ModelSpec("", "big"), "worker": ModelSpec("", "small")})
@@ -85,3 +86,35 @@ async def test_claude_is_not_told_what_to_call_while_it_thinks() -> None:
     for wish, found in ((REQUIRED, None), ("extend_table", None), ("none", {"type": "none"})):
         body = await sent("anthropic", [tool], wish, "low")
         assert (wish_in(body), body["thinking"]["type"]) == (found, "enabled")
+
+
+LYING = safe_schema(
+    {
+        "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+        "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}}}},
+        "properties": {
+            "a": {"type": ["string", "null"], "pattern": "(a+)+$", "const": "x"},
+            "b": {"type": "array"},
+            "c": {"type": "nonsense", "enum": [1, {"x": 2}]},
+            "d": {"$ref": "#/$defs/node"},
+            "not a name": {"type": "string"},
+        },
+    }
+)
+
+
+def typed(schema: dict[str, Any]) -> bool:
+    """Whether every schema in it has a type, as Gemini wants it."""
+    if "anyOf" in schema:
+        return all(typed(one) for one in schema["anyOf"])
+    inner = [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]
+    lists = str(schema.get("type")).lower() != "array" or "items" in schema
+    return "type" in schema and lists and all(typed(one) for one in inner)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_the_schema_of_a_lying_mcp_server_is_sent_as_one_that_is_taken(provider: str) -> None:
+    body = await sent(provider, [function_schema("one__odd", "A tool.", LYING)])
+    parameters = parameters_in(provider, body)
+    assert typed(parameters)
+    assert set(parameters["properties"]) == {"a", "b", "c", "d"}

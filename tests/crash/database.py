@@ -44,8 +44,9 @@ class Database:
         return bool(self._rows("SELECT name FROM sqlite_master WHERE name = 'stall'"))
 
     def is_being_written(self) -> bool:
-        """Somebody is within a transaction that writes; while it is stalled, for ever."""
-        connection = sqlite3.connect(self._path, isolation_level=None, timeout=0.05)
+        """Somebody is within a transaction that writes, and stays there; while it is stalled, for
+        ever. On a busy machine others take a while too."""
+        connection = sqlite3.connect(self._path, isolation_level=None, timeout=0.5)
         with closing(connection):
             try:
                 connection.execute("BEGIN IMMEDIATE")

@@ -149,6 +149,22 @@ async def scene(
     folder: Path, models: Mapping[str, Any] | None = None, **sections: Mapping[str, Any]
 ) -> AsyncIterator[Scene]:
     """Started and ready. Without `models`, a scripted one follows tests.crash.rules."""
+    given = {"models": models} if models is not None else {}
+    async with _scene(folder, "", given | sections) as started:
+        yield started
+
+
+@asynccontextmanager
+async def scene_of(module: str, folder: Path, models: Mapping[str, Any]) -> AsyncIterator[Scene]:
+    """The same with a program of its own instead of Bough's."""
+    async with _scene(folder, module, {"models": models}) as started:
+        yield started
+
+
+@asynccontextmanager
+async def _scene(
+    folder: Path, module: str, sections: Mapping[str, Mapping[str, Any]]
+) -> AsyncIterator[Scene]:
     async with Telegram(Clock()) as telegram:
         telegram.person(ANN, "Ann")
         telegram.person(BEN, "Ben")
@@ -158,10 +174,11 @@ async def scene(
                 "base_url": telegram.base_url,
                 "base_file_url": telegram.base_file_url,
             },
-            "models": models or {"parent": {"model": write_rules(folder, rules())}},
+            "models": sections.get("models") or {"parent": {"model": write_rules(folder, rules())}},
             "access": {"owners": [f"telegram:{ANN}"], "approvers": ["telegram:*"]},
         }
-        config = write_config(folder, **given | sections)
-        async with GatewayProcess(config, forked=True) as gateway:
+        config = write_config(folder, **given | dict(sections))
+        gateway = GatewayProcess(config, forked=not module, module=module)
+        async with gateway:
             yield Scene(telegram, gateway, Database(folder / "bough.db"))
         assert telegram.violations == []

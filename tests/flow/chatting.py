@@ -3,7 +3,8 @@
 import asyncio
 from typing import Any
 
-from adapters.recording import Shown
+from adapters.base import Outgoing, Post
+from adapters.recording import RecordingAdapter, Shown
 from agent.models.base import Reply, Request
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel
@@ -25,6 +26,23 @@ class SlowModel(SpyModel):
             self.began.set()
             await self.may_go_on.wait()
         return await super().complete(request)
+
+
+class Flaky(RecordingAdapter):
+    """Raises what it is given, once each, before it delivers posts."""
+
+    def __init__(self, *faults: Exception) -> None:
+        super().__init__(name="telegram")
+        self.faults = list(faults)
+        self.before_delivery = self._fail
+        self.tried: list[Post] = []
+
+    def _fail(self, outgoing: Outgoing) -> None:
+        if not isinstance(outgoing, Post):
+            return
+        self.tried.append(outgoing)
+        if self.faults:
+            raise self.faults.pop(0)
 
 
 async def talk(g: Gateway, text: str, *, chat: str = "1", user: str = "1") -> None:

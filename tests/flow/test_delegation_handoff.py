@@ -251,7 +251,8 @@ async def test_parent_and_child_work_in_the_same_folder_and_not_outside(
     async with gateway(rules, store=store, config=with_files(workspace)) as g:
         result = await ask_one(g)
         assert offered(g.model.of("parent")[0]) == offered(g.model.of("worker")[0]) | {
-            "delegate_task"
+            "clarify",
+            "delegate_task",
         }
         note, *others = tool_results(g.model.of("worker")[-1])
         assert note == "from above"
@@ -280,7 +281,7 @@ async def test_each_session_has_a_folder_of_its_own_by_default(
 async def test_without_the_file_toolset_nobody_has_file_tools(store: Store) -> None:
     async with gateway([delegates({"goal": "look"}), says("done"), ANSWER], store=store) as g:
         await ask_one(g)
-        assert offered(g.model.of("parent")[0]) == {"think", "delegate_task"}
+        assert offered(g.model.of("parent")[0]) == {"think", "clarify", "delegate_task"}
         assert offered(g.model.of("worker")[0]) == {"think"}
 
 

@@ -76,7 +76,7 @@ async def test_what_there_is_to_choose_is_offered(store: Store, tmp_path: Path) 
         fields = task_fields(g.model.requests[0])
         assert fields["model"]["enum"] == ["worker", "overseer", "cheap"]
         assert "cheap = other/tiny 0.1/0.1" in fields["model"]["description"]
-        assert fields["toolsets"]["items"]["enum"] == ["file"]
+        assert fields["toolsets"]["items"]["enum"] == ["file", "file_read"]
         assert "role" in fields
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from agent.delegation.runner import Life
 from agent.models.base import Request
 from agent.tools.base import Call, Done, Effects, Traits
-from agent.tools.files import page_for
+from agent.tools.files.tools import page_for
 from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from storage.store import Store

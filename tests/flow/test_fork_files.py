@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.recording import RecordingAdapter
-from agent.tools import copying
+from agent.tools.files import copying
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxKind
 from storage.sql.store import SqlStore

@@ -233,7 +233,7 @@ async def test_each_tier_gets_its_own_tools_and_its_key(tmp_path: Path) -> None:
             for tier in ("parent", "worker", "overseer")
         }
         assert tools == {
-            "parent": {"think", "delegate_task"},
+            "parent": {"think", "clarify", "delegate_task"},
             "worker": {"think", "report_outcome"},
             "overseer": {"extend_table", "ask_worker", "resolve", "escalate_to_human"},
         }

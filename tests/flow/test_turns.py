@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from adapters.base import Outgoing, Post, Refused, Throttled, Typing, Unavailable, Unreachable
+from adapters.base import Refused, Throttled, Typing, Unavailable, Unreachable
 from adapters.recording import RecordingAdapter
 from storage.store import Store
+from tests.flow.chatting import Flaky
 from tests.flow.conftest import ON_BOTH, gateway
 
 pytestmark = ON_BOTH
@@ -219,23 +220,6 @@ async def test_typing_is_shown_while_a_slow_turn_runs(store: Store) -> None:
         await g.chat.say("hello")
         await g.hears("ok")
         assert any(isinstance(out, Typing) for out in g.chat.outgoing)
-
-
-class Flaky(RecordingAdapter):
-    """Raises what it is given, once each, before it delivers posts."""
-
-    def __init__(self, *faults: Exception) -> None:
-        super().__init__(name="telegram")
-        self.faults = list(faults)
-        self.before_delivery = self._fail
-        self.tried: list[Post] = []
-
-    def _fail(self, outgoing: Outgoing) -> None:
-        if not isinstance(outgoing, Post):
-            return
-        self.tried.append(outgoing)
-        if self.faults:
-            raise self.faults.pop(0)
 
 
 async def test_throttling_and_outages_are_waited_out(store: Store) -> None:

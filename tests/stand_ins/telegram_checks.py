@@ -1,8 +1,11 @@
 """What the Telegram stand-in checks requests by: Telegram's own rules, and the published spec."""
 
+import io
 import re
 import struct
 from typing import Any
+
+from PIL import Image
 
 from tests.stand_ins import specs
 
@@ -32,11 +35,11 @@ SENDABLE_ENTITIES = frozenset(
     ]
 )
 _URL = re.compile(r"(?:https?|tg|ton)://[^\s/]+\.[^\s]+|tg://\S+", re.IGNORECASE)
+_PNG = b"\x89PNG\r\n\x1a\n"
 _MOST_BUTTONS = 100
 _LONGEST_TEXT = 4096
 _LONGEST_CAPTION = 1024
 _LARGEST_PICTURE = 10 * 1024 * 1024
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class ApiError(Exception):
@@ -82,18 +85,27 @@ def _checked(
 
 
 def picture_size(content: bytes) -> tuple[int, int]:
-    """Width and height of a PNG. ApiError for what Telegram does not show as a picture."""
+    """Width and height of a PNG or JPEG. ApiError for what Telegram does not show as a picture."""
     if len(content) > _LARGEST_PICTURE:
         raise bad_request(
             f"file of size {len(content)} bytes is too big for a photo; "
             f"the maximum size is {_LARGEST_PICTURE} bytes"
         )
-    if not content.startswith(_PNG) or len(content) < 24:
-        raise bad_request("IMAGE_PROCESS_FAILED")
-    width, height = struct.unpack(">II", content[16:24])
+    if content.startswith(_PNG) and len(content) >= 24:
+        width, height = struct.unpack(">II", content[16:24])
+    else:
+        width, height = _jpeg_size(content)
     if width + height > 10_000 or not 1 / 20 <= width / height <= 20:
         raise bad_request("PHOTO_INVALID_DIMENSIONS")
     return width, height
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    try:
+        with Image.open(io.BytesIO(content), formats=("JPEG",)) as picture:
+            return picture.size
+    except OSError:
+        raise bad_request("IMAGE_PROCESS_FAILED") from None
 
 
 def _check_entity(text: str, entity: Json) -> None:

@@ -38,6 +38,7 @@ class Methods:
             "getFile": self._get_file,
             "getMe": self._get_me,
             "getUpdates": self._get_updates,
+            "getWebhookInfo": self._get_webhook_info,
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
@@ -80,6 +81,14 @@ class Methods:
         """End a held getUpdates."""
         self._poll = None
         self._world.changed()
+
+    async def _get_webhook_info(self, params: Json) -> Json:
+        waiting = len(self._world.pending)
+        return {
+            "url": self.webhook,
+            "has_custom_certificate": False,
+            "pending_update_count": waiting,
+        }
 
     async def _delete_webhook(self, params: Json) -> bool:
         self.webhook = ""

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,12 +35,16 @@ class GatewayProcess:
     """One gateway at a time, with one configuration. Whatever runs at the end of the block is
     killed, and its log printed where the block failed."""
 
-    def __init__(self, config: Path, *arguments: str, forked: bool = False) -> None:
+    def __init__(
+        self, config: Path, *arguments: str, forked: bool = False, module: str = "gateway"
+    ) -> None:
         """`arguments` come after the command's name, as in `run --verbose`. `forked`: it does not
-        import everything anew, and is ready much sooner."""
+        import everything anew, and is ready much sooner. `module`: what is run instead of
+        Bough's own, where it is not forked."""
         self.config = config
         self._arguments = ("run", "--config", str(config), *arguments)
         self._forked = forked
+        self._module = module
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[bool] | None = None
@@ -87,7 +92,7 @@ class GatewayProcess:
         self._ready = asyncio.get_running_loop().create_future()
         environment = {name: text for name, text in os.environ.items() if name[:6] != "BOUGH_"}
         environment["PYTHONPATH"] = str(ROOT)
-        begin = ForkedProcess.start if self._forked else _execute
+        begin = ForkedProcess.start if self._forked else partial(_execute, self._module)
         self._process = await begin(self._arguments, self.config.parent, environment)
         reading = self._read(self._process, self._ready)
         self._reader = asyncio.create_task(reading, name="gateway's log")
@@ -127,10 +132,10 @@ class GatewayProcess:
 
 
 async def _execute(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+    module: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", *arguments),
+        *(sys.executable, "-m", module, *arguments),
         cwd=folder,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,

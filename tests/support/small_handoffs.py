@@ -7,7 +7,7 @@ from agent.delegation.handoff.model import (
     Read,
     parse_handoff,
 )
-from agent.tools.workspace import FileState
+from agent.tools.files.workspace import FileState
 from storage.records.entries import Json
 
 STATE = FileState(5, 1, 2)

@@ -19,6 +19,8 @@ from agent.delegation.tables.source import MAX_BYTES
 from agent.models.demo import RULES
 from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
+from agent.tools.memory.keeping import NOTE_LIMIT, NOTES_LIMIT, TEXT_LIMIT
+from agent.tools.memory.opening import OPENING_BYTES
 from gateway.access.denials import NOT_YOURS, STRANGER
 from gateway.cli import main
 from gateway.cli.parser import parser
@@ -287,8 +289,12 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| {MOST_WORDS} words; the first {LONGEST_TEXT:,} characters of a message, "
         f"{LONGEST_RESULT:,} of a tool's result;",
         f"| {PICTURED} straight pieces,",
+        f"| {NOTES_LIMIT} of {NOTE_LIMIT} characters, {TEXT_LIMIT:,} characters in all |",
     ):
         assert shown in limits
+    memory = " ".join(section("Memory", "agent/README.md").split())
+    assert f"{NOTE_LIMIT} characters for a note; {NOTES_LIMIT} notes and {TEXT_LIMIT:,}" in memory
+    assert f"at most {OPENING_BYTES:,} bytes" in memory
     table = section("Delegation along a branch table", "agent/README.md")
     assert f"at most {MAX_CONDITIONS} conditions and {MAX_BYTES:,} bytes" in table
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agent.models.base import UNKNOWN_PRICES, Prices
+from agent.tools.base import is_parent_only, with_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,14 @@ class Caller:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The toolsets it may give to children, sorted."""
-        return tuple(sorted(self.toolsets))
+        """The toolsets that its children get where it names none, sorted: its own but for those
+        that no child gets."""
+        return tuple(sorted(name for name in self.toolsets if not is_parent_only(name)))
+
+    @property
+    def may_give(self) -> tuple[str, ...]:
+        """The toolsets that it may name for children, sorted: parts of its own among them."""
+        return tuple(sorted(map(str, with_parts(self.given))))
 
     def may_orchestrate(self, limits: Limits) -> bool:
         """Whether its children may delegate in turn."""

@@ -6,6 +6,7 @@ from agent.delegation.call.caller import Caller, Limits
 from agent.errors import ToolError
 from agent.models.base import UNKNOWN_PRICES, ModelSpec, Prices
 from agent.models.registry import RANKS, Models, place
+from agent.text.suggestion import did_you_mean
 from agent.text.untrusted import quote
 
 DEFAULT_WORKER = "worker"
@@ -58,7 +59,9 @@ class ChildModels:
         strings = sorted({spec.model for spec in meant})
         if not strings:
             known = ", ".join(self.models.names())
-            raise ToolError(f"model: {quote(name, 200)} is not configured; known are {known}")
+            likely = did_you_mean(name, self.models.names())
+            text = f"model: {quote(name, 200)} is not configured; known are {known}"
+            raise ToolError(f"{text}.{likely}" if likely else text)
         if len(strings) > 1:
             several = ", ".join(strings)
             raise ToolError(f"model: {quote(name, 200)} may be {several}; give the whole name")

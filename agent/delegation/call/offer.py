@@ -73,7 +73,7 @@ def _task(children: ChildModels, limits: Limits, caller: Caller) -> Json:
     if caller.given:
         fields["toolsets"] = {
             "type": "array",
-            "items": {"type": "string", "enum": list(caller.given)},
+            "items": {"type": "string", "enum": list(caller.may_give)},
             "description": "Default: all.",
         }
     if caller.may_orchestrate(limits):

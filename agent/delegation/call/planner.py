@@ -15,7 +15,7 @@ from agent.delegation.tables.source import TableError
 from agent.errors import ToolError
 from agent.models.registry import Models
 from agent.text.untrusted import quote
-from agent.tools.base import NOTHING_DONE, Toolset
+from agent.tools.base import NOTHING_DONE, Toolset, is_parent_only, with_parts
 from storage.records.entries import Json
 
 
@@ -32,6 +32,8 @@ class HandOverRequest:
     context: str = ""
     toolsets: tuple[str, ...] = ()
     """The child's."""
+    reads: bool = False
+    """Whether who hands over may read files."""
 
 
 MOST_STEPS = 500
@@ -95,7 +97,10 @@ class Planner:
         role = self._role(given.role, warnings)
         toolsets = self._toolsets(given.toolsets, role, warnings)
         context = given.context or ""
-        request = HandOverRequest(given.handoff, goal, worker, session, home, context, toolsets)
+        reads = Toolset.FILE_READ in with_parts(self.caller.toolsets)
+        request = HandOverRequest(
+            given.handoff, goal, worker, session, home, context, toolsets, reads
+        )
         handed = await self.hand_over(request)
         warnings += handed.cuts if handed is not None else ()
         return Task(
@@ -148,13 +153,13 @@ class Planner:
         for name in dict.fromkeys(asked):
             if name == Toolset.DELEGATION and role == "orchestrator":
                 continue  # which comes with the role
-            if name in list(Toolset) and Toolset(name).parent_only:
+            if is_parent_only(name):
                 warnings.append(f"toolset {name!r} is never given to children")
-            elif name not in self.caller.toolsets:
-                on = ", ".join(self.caller.given)
+            elif name not in self.caller.may_give:
+                on = ", ".join(self.caller.may_give)
                 known = f"switched on here are {on}" if on else "none is; leave toolsets out"
                 raise ToolError(f"toolsets: {quote(name)} is not switched on; {known}")
-        return tuple(sorted(self.caller.toolsets.intersection(asked)))
+        return tuple(sorted(set(self.caller.may_give).intersection(asked)))
 
     def _background(self, asked: bool | None, warnings: list[str]) -> bool:
         """Only the parent can be told a result later: a child is gone by then."""

@@ -52,7 +52,7 @@ class Child:
     journal: Journal
     delegation: Delegation
     activity: Activity
-    asker: Asker
+    asker: Asker | None
     compacting: Compacting
 
     @classmethod
@@ -60,7 +60,7 @@ class Child:
         cls,
         store: Store,
         model: Model,
-        asker: Asker,
+        asker: Asker | None,
         delegation: Delegation,
         agent: Agent,
         run: Run,

@@ -13,8 +13,9 @@ from agent.errors import ToolError
 from agent.runtime.next_step import calls_of
 from agent.text.templates import cut, cut_head
 from agent.tools.base import parse_arguments
-from agent.tools.files import ReadFile, SearchFiles, WriteFile
-from agent.tools.workspace import normalized
+from agent.tools.files.tools import ReadFile, SearchFiles
+from agent.tools.files.workspace import normalized
+from agent.tools.files.writing import EditFile, WriteFile
 from storage.records.entries import Entry, Json, Kind
 
 MAX_FILES = 5
@@ -103,7 +104,7 @@ class _Found:
 
     def take(self, call: _Finished) -> None:
         match call.name:
-            case WriteFile.name:
+            case WriteFile.name | EditFile.name:
                 self.written.add(normalized(_text(call, "path")))
             case ReadFile.name if name := normalized(_text(call, "path")):
                 self._take_file(name, call.result)

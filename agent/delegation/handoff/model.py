@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from agent.text.sizing import size
 from agent.text.untrusted import as_text, quote, unquoted
 from agent.tools.base import validate
-from agent.tools.workspace import FileState, Workspace, WorkspaceError, normalized
+from agent.tools.files.workspace import FileState, Workspace, WorkspaceError, normalized
 
 MAX_FILES = 200
 """Files of a handoff that are read; what is over is said."""

@@ -9,7 +9,7 @@ from agent.delegation.handoff.model import HandedCommand, Hydrated, HydratedFile
 from agent.text.fencing import UNTRUSTED, fence
 from storage.records.entries import Json, message
 
-TERMINAL = "terminal"
+TERMINAL = "run_command"
 """The tool whose calls the handed commands look like."""
 
 _INTRODUCTION = f"""\

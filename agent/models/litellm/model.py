@@ -39,6 +39,7 @@ from agent.models.litellm.usage import (
 from agent.models.retry import read_retry_after
 from agent.models.usage import count as token_count
 from agent.models.usage import dollars, estimated_input, estimated_output
+from agent.text.suggestion import nearest
 from agent.text.untrusted import storable
 from storage.records.entries import Json, Usage
 
@@ -70,6 +71,7 @@ _CONTEXT_LENGTH = re.compile(
 _NO_CREDENTIALS = re.compile(
     r"missing .{0,40}(key|credential)|unable to locate credentials", re.IGNORECASE
 )
+_KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_KEY\b")
 _SECRET = re.compile(r"\b(sk|pk|gsk|xai)-[\w*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+")
 _LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:-]*)+")
 
@@ -174,8 +176,14 @@ class LitellmModel:
             if spec.api_base:
                 return spec.model, OPENAI, OPENAI
             text = "a name without a provider; write it as provider/model, or set api_base"
+            given, slash, rest = spec.model.partition("/")
+            if slash and (known := nearest(given, self._providers())) is not None:
+                text = f"there is no provider {given!r}. Did you mean {known}/{rest}?"
             raise _error(spec, ModelErrorKind.AUTH, text) from None
         return str(model), str(provider), spec.api
+
+    def _providers(self) -> list[str]:
+        return [str(getattr(each, "value", each)) for each in self._litellm.provider_list]
 
     def _takes(self, parameter: str, model: str, provider: str) -> bool:
         """litellm could drop what a model does not take by itself (`drop_params`), but then it
@@ -326,6 +334,9 @@ def _own(spec: ModelSpec, error: Exception) -> ModelError:
     status = getattr(error, "status_code", None)
     text = _LITELLM_PREFIX.sub("", str(error).partition("\n")[0])
     if _NO_CREDENTIALS.search(text):
+        variable = _KEY_VARIABLE.search(text)
+        or_there = f", or {variable[0]} in the environment" if variable else ""
+        text = f"there is no key for it; set its api_key in the configuration{or_there}"
         return _error(spec, ModelErrorKind.AUTH, text)
     match status:
         case 400 | 401 | 402 | 403 | 404 | 413 | 429:

@@ -14,9 +14,9 @@ from agent.compaction.files import FileList
 from agent.concurrency import off_loop
 from agent.settings import ToolsConfig, resolve_template
 from agent.text.markdown import literal
-from agent.tools.base import Toolset
-from agent.tools.copying import copy_files
-from agent.tools.workspace import Workspace
+from agent.tools.base import Toolset, with_parts
+from agent.tools.files.copying import copy_files
+from agent.tools.files.workspace import Workspace
 from gateway.commands.context import CommandCall
 from gateway.commands.jobs import JobContext
 from gateway.turns.requests import ForkRequest, request, requested
@@ -33,7 +33,8 @@ def leave_files(tx: Transaction, call: CommandCall, source: int, made: int) -> N
     """Have a new fork get its files from the session it comes from, where it sees others than
     that."""
     tools = call.context.config.tools
-    if Toolset.FILE in tools.toolsets and _folder(tools, source) != _folder(tools, made):
+    on = with_parts(call.context.config.toolsets_at(call.address))
+    if Toolset.FILE_READ in on and _folder(tools, source) != _folder(tools, made):
         payload = request(ForkRequest, call.message, source=source)
         tx.inbox.receive(Arrival(f"{FORK}:{call.row.id}", FORK, call.address, payload, made))
 

@@ -16,6 +16,7 @@ from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
 from gateway.views.entries import is_unanswered
 from gateway.views.sessions import last_words, name_of, quoted_name, size_of
+from storage.records.record_entries import RecordKind, is_record
 from storage.store import Transaction
 
 OPEN = "open"
@@ -85,6 +86,9 @@ def confirm(tx: Transaction, session: int, take: Action, by: str) -> Reply:
         f"This takes {name} ({size_of(overview)}) into this group; everybody here can read and "
         "continue it."
     )
+    first = tx.tree.numbered(session, 1)
+    if first is not None and is_record(first, RecordKind.NOTES):
+        text += " It began with what is noted about who spoke there, and that comes along."
     items = [
         button("Take it here", take, style="primary"),
         button("Cancel", Stay(), beside=True),

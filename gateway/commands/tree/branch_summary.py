@@ -173,7 +173,7 @@ class Leaving:
             await self.context.tell(turn, NOTHING_LEFT)
             return None
         purpose = Purpose(turn.address, turn.person)
-        spec = self.context.compacting.writer or self.context.models.tier("parent")
+        spec = self.context.compacting.writer or (await self.context.agent_of(turn)).spec
         account = Account("parent", turn.journal.session, purpose)
         metered = MeteredModel(self.context.model, self.context.store, account)
         try:

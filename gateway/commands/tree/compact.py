@@ -44,7 +44,7 @@ class Compaction:
         try:
             entry = await context.compacting.compact(
                 turn.journal,
-                context.models.tier("parent"),
+                (await context.agent_of(turn)).spec,
                 Purpose(turn.address, turn.person),
                 instructions=requested(CompactRequest, turn.rows[0]).instructions,
                 alongside=done,

@@ -13,6 +13,7 @@ from adapters.base import CommandSpec
 from agent.concurrency import together
 from agent.models.base import ModelError, Purpose
 from agent.models.metering import Account
+from agent.runtime.chosen_model import chosen_on
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.text.markdown import bounded, escape
@@ -104,14 +105,26 @@ class Fan:
             lambda tx: [tx.tree.context_path(end) for end in ends]
         )
         models = requested(FanRequest, turn.rows[-1]).models
-        arms = [self._arm(turn, number, models, path) for number, path in enumerate(paths, start=1)]
+        chosen = await chosen_on(self.context.store, paths[0])
+        arms = [
+            self._arm(turn, number, models, path, chosen)
+            for number, path in enumerate(paths, start=1)
+        ]
         outcomes = await together(self._answer(turn, arm) for arm in arms)
         await self.context.store.run(partial(self._end, turn=turn, outcomes=outcomes))
 
-    def _arm(self, turn: Turn, number: int, models: Sequence[str], path: tuple[Entry, ...]) -> _Arm:
+    def _arm(
+        self,
+        turn: Turn,
+        number: int,
+        models: Sequence[str],
+        path: tuple[Entry, ...],
+        chosen: str,
+    ) -> _Arm:
+        """`chosen`: the model of the branch, for an arm that names none."""
         of = turn.journal
         journal = Journal(of.store, of.session, of.epoch, path, aside=True)
-        agent = self.context.agent(of.session, models[number - 1])
+        agent = self.context.agent(of.session, turn.address, models[number - 1] or chosen)
         # The arms work side by side, and all but one are left.
         tools = agent.tools.values()
         allowed = toolbox(*(tool for tool in tools if tool.traits.effects is not Effects.CHANGES))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from adapters.base import CommandSpec
 from adapters.events import Message
 from agent.text.markdown import bounded, escape
+from agent.text.suggestion import LONGEST, did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.context import Command, CommandCall, Job, Move, Outcome, Reply, in_session
 from gateway.turns.limits import no_room_below
@@ -41,8 +42,10 @@ def answerable(
         return Reply(MAY_NOT_TALK)
     for name in models:
         if context.models.find(name) is None:
-            known = ", ".join(escape(one) for one in context.models.names())
-            return Reply(f"There is no model {escape(bounded(name, SHOWN))}. There are: {known}.")
+            names = [escape(one) for one in context.models.names()]
+            meant = did_you_mean(escape(name[:LONGEST]), names)
+            there = f"There are: {', '.join(names)}.{meant}"
+            return Reply(f"There is no model {escape(bounded(name, SHOWN))}. {there}")
     said = last_of(tx, tx.tree.session(session).leaf, PERSONS, 1)
     if not said:
         return Reply(NOBODY_SAID)

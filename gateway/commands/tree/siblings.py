@@ -24,7 +24,7 @@ from gateway.commands.context import (
 from gateway.commands.tree.branch_summary import summed_up
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.limits import no_room_below
-from gateway.turns.turn import Turn
+from gateway.turns.turn import SAID, Turn
 from gateway.views.entries import find_entry, last_of, words
 from gateway.views.outline import spoken
 from storage.records.entries import Entry, Kind
@@ -47,7 +47,7 @@ def answer_items(tx: Transaction, turn: Turn, entry: Entry) -> list[MenuItem]:
     if turn.aside:
         return [button("Go there", f"goto #{entry.number}", within=turn.journal.session)]
     above = newest_exchange(chain((entry,), reversed(turn.journal.path)))
-    if turn.rows[-1].kind is InboxKind.MESSAGE:
+    if turn.rows[-1].kind in SAID:
         # All below what was said now is new: nothing can stand beside it yet.
         above = (one for one in above if is_said(one) or one.kind is Kind.BRANCH_SUMMARY)
     items = arrows(tx, turn.journal.session, above)

@@ -18,6 +18,7 @@ from storage.interchange.pi.message import MOST_TOKENS, from_pi, text_of, to_pi
 from storage.records.entries import Json, Kind, message
 from storage.records.record_entries import WAITS, RecordKind
 from storage.records.speakers import claimed
+from storage.records.told_notes import as_claim
 
 OURS = "bough."
 SESSION = "bough.session"
@@ -60,7 +61,7 @@ def decode(line: Json, fallback: float) -> Fields:
         return base
     return Fields(
         base.kind,
-        claimed(_amended(base, ours["body"])) if "body" in ours else base.body,
+        as_claim(claimed(_amended(base, ours["body"]))) if "body" in ours else base.body,
         _author(ours.get("author", base.author)),
         _count(ours.get("tokens", base.tokens)),
         time if "time" in ours else base.time,
@@ -91,7 +92,7 @@ def without_local_ids(body: Json) -> Json:
         return {key: value for key, value in body.items() if key != "final"}
     if body.get("record") in WAITS:
         return {key: value for key, value in body.items() if key != "question"}
-    return body
+    return as_claim(body)
 
 
 def type_of(kind: Kind, body: Json) -> str:
@@ -193,7 +194,7 @@ def _custom(line: Json) -> tuple[Kind, Json]:
         called = name.removeprefix(OURS)
         body = {"record": called, **data}
         if called and "record" not in data and "pi" not in data and _is_record(body):
-            return Kind.RECORD, body
+            return Kind.RECORD, as_claim(body)
     return _kept(line)
 
 

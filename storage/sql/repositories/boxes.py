@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, delete, func, insert, literal_column, select, update
 
 from storage.errors import NotFound
+from storage.json_text import loads
 from storage.records.inbox_outbox import (
     Arrival,
+    InboxKind,
     InboxRow,
     InboxState,
     OutboxDraft,
@@ -34,6 +36,17 @@ _FINISH = (
     update(inbox)
     .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
     .values(state=bindparam("to"))
+)
+_LAST_SAID = (
+    select(inbox.c.payload)
+    .where(
+        # Every state: the index begins with it.
+        inbox.c.state.in_([state.value for state in InboxState]),
+        inbox.c.session == bindparam("at"),
+        inbox.c.kind == InboxKind.MESSAGE.value,
+    )
+    .order_by(inbox.c.id.desc())
+    .limit(50)
 )
 
 _OUTBOX = Shape(OutboxRow, outbox)
@@ -146,6 +159,14 @@ class SqlInbox:
         values = {"rows": list(rows), "to": state.value}
         if self._connection.execute(_FINISH, values).rowcount != len(set(rows)):
             raise NotFound(f"not all of the inbox rows {list(rows)} are there")
+
+    def name_in(self, session: int, identity: str) -> str:
+        said = self._connection.execute(_LAST_SAID, {"at": session}).scalars()
+        for payload in map(loads, said):
+            user = payload.get("user") or {}
+            if f"{user.get('platform')}:{user.get('id')}" == identity:
+                return str(user.get("name") or "")
+        return ""
 
 
 class SqlOutbox:

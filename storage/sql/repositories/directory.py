@@ -16,11 +16,14 @@ from storage.sql.schema import audit, conversations, facts, people, session_memb
 _CONVERSATION = Prepared(
     select(conversations.c.session).where(conversations.c.address == bindparam("at"))
 )
-_BIND, _SET_CURSOR = (
+_BIND, _SET_CURSOR, _SET_PRIVATE = (
     Prepared(
         upsert(conversations, ["address", "platform", column], key=["address"], change=[column])
     )
-    for column in ("session", "cursor")
+    for column in ("session", "cursor", "private_with")
+)
+_PRIVATE_WITH = Prepared(
+    select(conversations.c.private_with).where(conversations.c.address == bindparam("at"))
 )
 _ADDRESSES = select(conversations.c.address).where(conversations.c.session == bindparam("session"))
 _JOIN = Prepared(upsert(session_members, ["member", "session"], key=["member", "session"]))
@@ -63,6 +66,14 @@ class SqlDirectory:
     def bind(self, address: str, session: int) -> None:
         _BIND.run(self._connection, _of_conversation(address) | {"session": session})
         self.join(session, address)
+
+    def set_private(self, address: str, identity: str) -> None:
+        values = _of_conversation(address) | {"private_with": identity}
+        _SET_PRIVATE.run(self._connection, values)
+
+    def private_with(self, address: str) -> str | None:
+        identity: str | None = _PRIVATE_WITH.scalar(self._connection, {"at": address})
+        return identity
 
     def addresses(self, session: int) -> list[str]:
         return sorted(self._connection.execute(_ADDRESSES, {"session": session}).scalars())

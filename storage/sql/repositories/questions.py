@@ -1,16 +1,19 @@
 """Questions and their copies in SQL."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.errors import NotFound
 from storage.records.questions import (
+    BEGUN,
     Question,
     QuestionDraft,
     QuestionPost,
     QuestionState,
 )
+from storage.sql.prepared import Prepared
 from storage.sql.rows import Shape, insert_row
 from storage.sql.schema import outbox, question_posts, questions
 
@@ -23,7 +26,7 @@ _OPEN = (
     .where(questions.c.state == QuestionState.OPEN.value)
     .order_by(questions.c.id)
 )
-_OPEN_OF = _OPEN.where(questions.c.session == bindparam("session"))
+_OPEN_OF = Prepared(_OPEN.where(questions.c.session == bindparam("session")))
 _CLOSE = (
     update(questions)
     .where(questions.c.id == bindparam("question"), questions.c.state == QuestionState.OPEN.value)
@@ -35,6 +38,11 @@ _CLOSE = (
         decided_at=bindparam("now"),
         words=bindparam("said"),
     )
+)
+_BEGIN = (
+    update(questions)
+    .where(questions.c.id == bindparam("question"), questions.c.subject == bindparam("before"))
+    .values(subject=bindparam("after"))
 )
 _REACH_LEVEL = (
     update(questions)
@@ -83,10 +91,8 @@ class SqlQuestions:
 
     def open(self, session: int | None = None) -> list[Question]:
         if session is None:
-            rows = self._connection.execute(_OPEN)
-        else:
-            rows = self._connection.execute(_OPEN_OF, {"session": session})
-        return _QUESTIONS.all(rows)
+            return _QUESTIONS.all(self._connection.execute(_OPEN))
+        return _QUESTIONS.all(_OPEN_OF.rows(self._connection, {"session": session}))
 
     def close(
         self,
@@ -110,6 +116,17 @@ class SqlQuestions:
             "now": self._now,
         }
         return self._changed(question, self._connection.execute(_CLOSE, values).rowcount)
+
+    def begin(self, question: int) -> bool:
+        asked = self.get(question)
+        if asked.subject.get(BEGUN):
+            return False
+        before, after = (
+            _QUESTIONS.row(each)["subject"]
+            for each in (asked, replace(asked, subject=asked.subject | {BEGUN: True}))
+        )
+        values = {"question": question, "before": before, "after": after}
+        return self._connection.execute(_BEGIN, values).rowcount == 1
 
     def reach_level(self, question: int, level: int) -> bool:
         values = {"question": question, "below": level - 1, "to": level}

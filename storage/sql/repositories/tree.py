@@ -339,6 +339,10 @@ class SqlTree:
     def context_path(self, leaf: int | None) -> tuple[Entry, ...]:
         return tree_queries.context_path(self._connection, leaf)
 
+    def model_change(self, leaf: int | None) -> Entry | None:
+        found = tree_queries.model_change(self._connection, leaf)
+        return self.entry(found) if found is not None else None
+
     def _session(self, statement: Prepared, session: int, **more: Any) -> Session:
         row = statement.row(self._connection, {"session": session, **more})
         if row is None:

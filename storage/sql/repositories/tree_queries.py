@@ -4,11 +4,12 @@ from a leaf."""
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from operator import attrgetter
+from typing import Any
 
 from sqlalchemy import Connection, TextClause, bindparam, func, literal_column, select, text
 
 from storage.errors import NotFound
-from storage.records.entries import Entry, Strand, Stretch
+from storage.records.entries import Entry, Kind, Strand, Stretch
 from storage.sql.rows import (
     ENTRIES,
     UNPLACED,
@@ -224,11 +225,30 @@ def context_path(connection: Connection, leaf: int | None) -> tuple[Entry, ...]:
         return ()
     parts = _route_there(connection, leaf)
     top = parts[0]
-    for batch in _batches(list(reversed(_spans(parts)))):
-        statement = _among(_COMPACTION, len(batch), compactions=True)
-        if found := connection.execute(statement, _values(batch)).fetchone():
-            return _entries_from(connection, parts, *found)
+    if found := _newest(connection, parts, _COMPACTION, Kind.COMPACTION):
+        return _entries_from(connection, parts, found[0], found[1])
     return _entries_in(connection, _spans(parts), parent=top.parent, depth=top.depth)
+
+
+def model_change(connection: Connection, leaf: int | None) -> int | None:
+    """The newest change of the model on a path."""
+    if leaf is None:
+        return None
+    parts = _route_there(connection, leaf)
+    found = _newest(connection, parts, "entries.id", Kind.MODEL_CHANGE)
+    return int(found[0]) if found else None
+
+
+def _newest(
+    connection: Connection, parts: Sequence[Stretch], columns: str, kind: Kind
+) -> tuple[Any, ...]:
+    """The newest entry of a kind on a path; nothing where there is none. The kind needs an index
+    of its own."""
+    for batch in _batches(list(reversed(_spans(parts)))):
+        statement = _among(columns, len(batch), newest=kind.value)
+        if (found := connection.execute(statement, _values(batch)).fetchone()) is not None:
+            return tuple(found)
+    return ()
 
 
 def _entries_from(
@@ -290,15 +310,15 @@ def _values(spans: Sequence[Span]) -> dict[str, int]:
 
 
 @cache
-def _among(columns: str, count: int, *, compactions: bool = False) -> TextClause:
-    """These columns of the entries in so many spans, in no particular order; with `compactions`,
-    of the newest compaction among them only.
+def _among(columns: str, count: int, *, newest: str = "") -> TextClause:
+    """These columns of the entries in so many spans, in no particular order; with a kind as
+    `newest`, of the newest entry of that kind among them only.
 
     The first entry of a strand does not name it, so it is asked for apart. CROSS JOIN keeps SQLite
     from going through all entries.
     """
     values = ", ".join(f"(:strand{place}, :low{place}, :high{place})" for place in range(count))
-    only = " AND entries.kind = 'compaction'" if compactions else ""
+    only = f" AND entries.kind = '{newest}'" if newest else ""
     within = f"AND entries.number BETWEEN part.low AND part.high{only}"
     statement = text(
         f"WITH part(strand, low, high) AS (VALUES {values}) "  # noqa: S608 - our own names
@@ -306,7 +326,7 @@ def _among(columns: str, count: int, *, compactions: bool = False) -> TextClause
         f"WHERE entries.strand = part.strand {within} "
         f"UNION ALL SELECT {columns} FROM part CROSS JOIN entries "
         f"WHERE entries.id = part.strand {within}"
-        f"{' ORDER BY 1 DESC LIMIT 1' if compactions else ''}"
+        f"{' ORDER BY 1 DESC LIMIT 1' if newest else ''}"
     )
     names = [f"{name}{place}" for place in range(count) for name in ("strand", "low", "high")]
     return statement.bindparams(*(bindparam(name, type_=_TYPE) for name in names))

@@ -38,6 +38,7 @@ def test_a_named_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         ("[escalation]\nlevels = [{to = 'pigeon:1'}]", "escalation.levels.0.to"),
         ("[models.parent]\nmodel = ''", "models.parent.model"),
         ("[session]\nbusy = 'never'", "session.busy"),
+        ("[web]\nallow = ['http://wiki.local/']", "web.allow"),
         ("[telegram]\ntoken = '1:x'\nbase_url = 'localhost'", "telegram.base_url"),
     ],
 )
@@ -163,3 +164,17 @@ def test_a_level_takes_one_address_or_several(tmp_path: Path) -> None:
     levels = load(written(tmp_path, text), {}).escalation.levels
     assert levels[0].to == ("telegram:1",)
     assert levels[1].to == ("discord:2", "discord:user:3")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berln", "", "../../etc/passwd", "europe/berlin"])
+def test_a_time_zone_that_is_none_is_refused(tmp_path: Path, zone: str) -> None:
+    with pytest.raises(ConfigError, match=r"tools\.timezone: there is no time zone"):
+        load(written(tmp_path, f"[tools]\ntimezone = '{zone}'"), {})
+
+
+def test_the_variables_of_an_mcp_server_keep_their_names() -> None:
+    given = {"BOUGH_MCP__GIT__COMMAND": "x", "BOUGH_MCP__GIT__ENV__API__Key": "one"}
+    server = load(environ=given).mcp["git"]
+    assert {name: value.get_secret_value() for name, value in server.env.items()} == {
+        "API__Key": "one"
+    }

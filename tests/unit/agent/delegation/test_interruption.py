@@ -322,8 +322,8 @@ async def test_a_judge_is_shown_calls_with_their_results_and_none_that_were_hand
     await scene.run_of(
         row,
         message("user", "Task: a"),
-        calling(tool_call("h1", "terminal", command="ls")) | {"handed": True},
-        answer("h1", "terminal", "HANDED") | {"handed": True},
+        calling(tool_call("h1", "run_command", command="ls")) | {"handed": True},
+        answer("h1", "run_command", "HANDED") | {"handed": True},
         calling(tool_call("c1", "read_file", path="a.txt")),
         answer("c1", "read_file", "CONTENT"),
     )

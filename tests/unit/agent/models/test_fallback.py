@@ -11,9 +11,9 @@ from agent.models.fallback import ANOTHER_MODEL, Fallback
 from agent.models.registry import Models
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule, ScriptedModel
-from gateway.app import model_specs
 from gateway.config import Config, load
 from gateway.errors import ConfigError
+from gateway.models import model_specs
 from storage.records.entries import message
 
 GOOD, BAD = "sk-the-good-key", "sk-the-bad-key"

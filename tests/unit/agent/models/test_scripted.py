@@ -180,6 +180,26 @@ rules:
 """
 
 
+async def test_what_was_seen_before_the_last_message_is_found_and_numbered_after_it() -> None:
+    model = ScriptedModel(
+        [
+            rule(
+                "{2} has {1}, not {3}: {4}",
+                last=r"(\d+) °C",
+                seen=[r"in (\w+)\?", "and (sun|rain)"],
+            )
+        ]
+    )
+    assert (await ask(model, USER, CALLING, RESULT)).content == "Oslo has 21, not sun: {4}"
+
+
+async def test_the_newest_message_that_has_it_is_the_one_that_was_seen() -> None:
+    model = ScriptedModel([rule("{1}", seen="weather in (\\w+)"), rule("none")])
+    later = message("user", "And the weather in Rome?")
+    assert (await ask(model, USER, later, message("user", "Well?"))).content == "Rome"
+    assert (await ask(model, message("user", "Well?"))).content == "none"
+
+
 async def test_a_file_of_rules_is_a_model(tmp_path: Path) -> None:
     path = tmp_path / "rules.yaml"
     path.write_text(RULES)

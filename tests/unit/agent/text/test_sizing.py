@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.text.fencing import fence
-from agent.text.sizing import head, pieces, size, tail
+from agent.text.sizing import LEAST_SHARE, head, pieces, share, size, tail
 
 texts = st.text() | st.lists(
     st.sampled_from(["</output-", "<output-", ">", "\n", "0", "a1b2c3d4e5f6", "PASS", "é"])
@@ -49,3 +49,9 @@ def test_cuts_are_made_at_lines_where_one_ends_near() -> None:
     assert head("a\n" + "b" * 50, 40) == "a\n" + "b" * 38
     with pytest.raises(ValueError, match="room for a character"):
         pieces("text", 3)
+
+
+def test_a_share_is_a_part_of_the_window_within_its_bounds() -> None:
+    assert share(None, 8, 50_000) == share(10**9, 8, 50_000) == 50_000
+    assert share(8_000, 8, 50_000) == 4_000
+    assert share(1, 8, 50_000) == LEAST_SHARE

@@ -77,3 +77,58 @@ def test_a_level_decides_once_it_was_reached() -> None:
     assert not rules.may_decide("telegram:2", first)
     assert rules.may_decide("telegram:1", second)
     assert rules.may_decide("telegram:2", second)
+
+
+def test_calls_may_have_approvers_of_their_own_who_lose_to_no_level() -> None:
+    lists = AccessConfig(owners=("telegram:1",), approvers=("telegram:2",))
+    levels = (Level(approvers=("telegram:3",)),)
+    approval, four = replace(OPEN, kind="approval", level=1), "telegram:4"
+    usual = Access(lists, EscalationConfig(levels=levels))
+    assert [usual.may_decide(f"telegram:{n}", approval) for n in (1, 2, 3, 4)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    narrow = Access(lists, EscalationConfig(levels=levels), (four,))
+    assert [narrow.may_decide(f"telegram:{n}", approval) for n in (1, 2, 3, 4)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert narrow.may_decide(LOCAL, approval)
+    assert not narrow.may_decide(four, OPEN)
+    assert narrow.may_command(four)
+    assert narrow.may_approve(four)
+    assert not narrow.may_approve("telegram:2")
+    assert usual.may_approve("telegram:2")
+    assert Access(AccessConfig(), EscalationConfig(), (four,)).someone_approves()
+    assert not Access(AccessConfig(), EscalationConfig()).someone_approves()
+
+
+ASKED = replace(OPEN, kind="clarify", subject={"person": "telegram:5"})
+
+
+def test_what_the_agent_asks_somebody_they_or_an_owner_answer() -> None:
+    rules = access(
+        allow=("telegram:5", "telegram:6"), owners=("telegram:1",), approvers=("discord:2",)
+    )
+    for identity, may in (("telegram:5", True), ("telegram:1", True), ("telegram:6", False)):
+        assert rules.may_decide(identity, ASKED) is may
+        assert rules.concerns(identity, ASKED) is may
+    assert rules.may_decide(LOCAL, ASKED)
+    assert not rules.may_decide("discord:2", ASKED)
+
+
+def test_who_may_not_talk_any_more_answers_nothing() -> None:
+    assert not access(owners=("telegram:1",)).may_decide("telegram:5", ASKED)
+
+
+def test_where_nobody_began_the_turn_whoever_may_talk_answers_and_it_is_for_nobody() -> None:
+    rules = access(allow=("telegram:6",))
+    for subject in ({}, {"person": ""}):
+        unknown = replace(ASKED, subject=subject)
+        assert rules.may_decide("telegram:6", unknown)
+        assert not rules.may_decide("telegram:7", unknown)
+        assert not rules.concerns("telegram:6", unknown)

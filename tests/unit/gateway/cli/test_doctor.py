@@ -8,6 +8,7 @@ import pytest
 from gateway.cli.doctor import Finding, findings
 from gateway.config import Config, secrets_of
 from tests.stand_ins.model import ModelServer
+from tests.stand_ins.web import Site, search_service
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
 
@@ -113,3 +114,46 @@ def test_the_password_of_a_database_is_a_secret() -> None:
         config = Config.model_validate({"storage": {"url": url}})
         assert "hu@ter2" in secrets_of(config)
         assert "ter2" not in repr(config)
+
+
+async def test_whether_the_search_answers_is_said(tmp_path: Path) -> None:
+    tools = {"toolsets": ["web"]}
+    assert await found(tmp_path, "web") == []
+    (finding,) = await found(tmp_path, "web", tools=tools)
+    assert finding.ok
+    assert "[web] search" in finding.text
+    hits = [{"title": "a", "url": "https://a.example/", "snippet": "b"}]
+    async with Site({"*": search_service("brave", hits, "key-0123456789")}) as site:
+        web = {"search": "brave", "search_url": site.url, "search_key": "key-0123456789"}
+        (finding,) = await found(tmp_path, "web", tools=tools, web=web)
+        assert (finding.ok, finding.text) == (True, "brave answers, with a result")
+        (finding,) = await found(tmp_path, "web", tools=tools, web=web | {"search_key": "wrong"})
+        assert not finding.ok
+        assert "the key was refused (401)" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ({"toolsets": ["terminal", "file"]}, "calls need approval (terminal)"),
+        ({"rules": [{"tool": "write_file", "decision": "ask"}]}, "a rule of tools.rules"),
+        ({"toolsets": ["terminal"], "approvers": ["telegram:1"]}, ""),
+        ({"toolsets": ["file", "web"]}, ""),
+    ],
+)
+async def test_approvals_that_nobody_can_give_are_a_fault(
+    tmp_path: Path, tools: dict[str, Any], told: str
+) -> None:
+    telegram = {"token": "1:token", "base_url": "http://127.0.0.1:9/bot"}
+    faults = await found(tmp_path, "tools", telegram=telegram, tools=tools)
+    assert [told in finding.text and not finding.ok for finding in faults] == [True] * bool(told)
+
+
+async def test_an_escalation_model_that_is_none_is_told_what_may_have_been_meant(
+    tmp_path: Path,
+) -> None:
+    models = {"parent": PRICED, "presets": {"careful": PRICED}}
+    (finding,) = await found(
+        tmp_path, "escalation_model", models=models, delegation={"escalation_model": "carefull"}
+    )
+    assert finding.text.endswith("the overseer is used. Did you mean careful?")

@@ -9,6 +9,7 @@ import pytest
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.buttons import button
 from gateway.commands.context import Action
+from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
 from gateway.commands.registry import COMMANDS
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
@@ -25,7 +26,11 @@ EACH = [
     Back(None),
     Back(7),
     Bring(7),
+    DeleteNote(12, "two words", 2),
     DiffPage("#1 #2", 2),
+    ForgetMe("telegram:1"),
+    KeepNotes(),
+    NotesPage("two words", 2),
     Pick(1, 7, "1/2 · parent"),
     ReadOn(1, 7, 9),
     Reask(1, 3, None),

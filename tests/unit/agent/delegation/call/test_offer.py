@@ -75,7 +75,7 @@ def test_what_there_is_to_choose_is_named_with_prices() -> None:
     found = fields(made)
     assert "at most 7 " in made.description
     assert "Toolsets of workers: file, web." in made.description
-    assert found["toolsets"]["items"]["enum"] == ["file", "web"]
+    assert found["toolsets"]["items"]["enum"] == ["file", "file_read", "web"]
     assert found["role"]["enum"] == ["leaf", "orchestrator"]
     assert found["model"]["enum"] == ["worker", "overseer", "parent", "thorough", "local"]
     assert "worker = small 0.05/0.4;" in found["model"]["description"]
@@ -83,6 +83,12 @@ def test_what_there_is_to_choose_is_named_with_prices() -> None:
     assert "local = llama ?/?;" in found["model"]["description"]
     assert "default worker" in found["model"]["description"]
     assert "default 9" in found["max_iterations"]["description"]
+
+
+def test_toolsets_that_no_child_gets_are_not_offered() -> None:
+    made = offer(PRICED, Limits(), parent(PRICED, "web", "message", "memory", "mcp:home"))
+    assert "Toolsets of workers: mcp:home, web." in made.description
+    assert fields(made)["toolsets"]["items"]["enum"] == ["mcp:home", "web"]
 
 
 def test_what_is_dearer_is_offered_only_where_that_is_allowed() -> None:

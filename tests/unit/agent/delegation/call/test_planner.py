@@ -231,6 +231,20 @@ async def test_toolsets_are_the_callers_or_fewer() -> None:
     assert len((await one({"toolsets": ["memory"] * 100})).warnings) == 1
 
 
+async def test_who_may_write_files_may_have_a_child_only_read_them() -> None:
+    assert (await one({"toolsets": ["file_read"]})).toolsets == ("file_read",)
+    assert (await one({})).toolsets == ("file",)
+
+
+async def test_who_may_only_read_gives_no_right_to_write() -> None:
+    async def hand_over(_: HandOverRequest) -> None:
+        return None
+
+    planner = Planner(MODELS, Limits(), Caller(2, 0, frozenset({"file_read"})), hand_over)
+    with pytest.raises(ToolError, match="'file' is not switched on"):
+        await planner.plan({"goal": "x", "toolsets": ["file"]}, 7)
+
+
 @pytest.mark.parametrize(
     ("caller", "said"),
     [
@@ -294,7 +308,9 @@ async def test_what_is_handed_over_comes_with_its_cuts_as_warnings() -> None:
     planner = Planner(MODELS, Limits(), CHILD, hand_over)
     (task,) = await planner.plan({"goal": "x", "handoff": {"dead_ends": ["y"]}}, 7)
     assert (task.handed, task.warnings) == (handed, handed.cuts)
-    assert asked == [HandOverRequest({"dead_ends": ["y"]}, "x", "worker", 7, 1, "", ("file",))]
+    assert asked == [
+        HandOverRequest({"dead_ends": ["y"]}, "x", "worker", 7, 1, "", ("file",), True)
+    ]
 
 
 FIELDS = st.sampled_from([*Arguments.model_fields, "colour"])

@@ -43,7 +43,7 @@ def test_without_a_worker_before_it_there_is_nothing_to_tell() -> None:
 
 
 def test_it_says_what_was_read_and_run_what_was_said_reported_and_tried() -> None:
-    path = session([read("a.txt", "CONTENT"), ("terminal", "{}", "exit code: 1")], "half done")
+    path = session([read("a.txt", "CONTENT"), ("run_command", "{}", "exit code: 1")], "half done")
     state = replace(
         STATE, tried=("Attempt 1: odd",), delta=Delta("no branch fits", "it glows", "a photo")
     )

@@ -118,9 +118,10 @@ def test_tasks_that_have_nothing_to_do_with_what_was_read_get_none_of_it() -> No
         assert automatic(path.entries, task) == Handoff()
 
 
-def test_what_was_written_since_is_not_shown_as_it_was() -> None:
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+def test_what_was_written_since_is_not_shown_as_it_was(tool: str) -> None:
     path = ParentsPath().call("read_file", {"path": "a.txt"}, "the colour is red")
-    path.call("write_file", {"path": "./a.txt", "content": "x"}, "Wrote a.txt")
+    path.call(tool, {"path": "./a.txt", "content": "x"}, "Wrote a.txt")
     assert automatic(path.entries, "Which colour?") == Handoff()
     assert automatic(path.entries, "a.txt").read_files == (HandedFile("a.txt"),)
     path.call("read_file", {"path": "a.txt"}, "the colour is blue")
@@ -143,24 +144,24 @@ def test_calls_that_failed_or_have_no_result_are_left_out() -> None:
     path = ParentsPath().call("read_file", {"path": "a"}, "Error: a: there is no such file")
     path.call("read_file", {"path": "b"}, None).call("read_file", "{broken", "Error: not JSON")
     path.call("read_file", "[]", "text").call("read_file", {}, "text")
-    path.call("terminal", {}, "exit code: 0")
+    path.call("run_command", {}, "exit code: 0")
     assert automatic(path.entries, "a b text") == Handoff()
 
 
 def test_the_last_commands_are_handed_in_the_order_they_were_run() -> None:
     path = ParentsPath()
     for number in range(MAX_COMMANDS + 2):
-        path.call("terminal", {"command": f"c{number}"}, f"exit code: {number}\nbuild {number}")
-    path.call("terminal", {"command": "c3"}, "exit code: 9\nbuild again")
-    path.call("terminal", {"command": "c4"}, "exit code: 0\nnothing to do with it")
+        path.call("run_command", {"command": f"c{number}"}, f"exit code: {number}\nbuild {number}")
+    path.call("run_command", {"command": "c3"}, "exit code: 9\nbuild again")
+    path.call("run_command", {"command": "c4"}, "exit code: 0\nnothing to do with it")
     ran = automatic(path.entries, "Fix the build").ran_commands
     assert [command.cmd for command in ran] == ["c2", "c4", "c5", "c6", "c3"]
     assert ran[-1] == HandedCommand("c3", 9, "build again")
 
 
 def test_an_output_without_exit_code_is_kept_and_a_long_ones_end() -> None:
-    path = ParentsPath().call("terminal", {"command": "a"}, "plain output")
-    path.call("terminal", {"command": "b"}, "exit code: 1\nplain " + "x" * 90_000 + "end")
+    path = ParentsPath().call("run_command", {"command": "a"}, "plain output")
+    path.call("run_command", {"command": "b"}, "exit code: 1\nplain " + "x" * 90_000 + "end")
     plain, long = automatic(path.entries, "plain").ran_commands
     assert plain == HandedCommand("a", None, "plain output")
     assert long.rc == 1

@@ -29,7 +29,7 @@ from agent.delegation.handoff.model import (
 from agent.delegation.handoff.prune import prune
 from agent.delegation.handoff.render import commands_block, first_message, history
 from agent.errors import ToolError
-from agent.tools.workspace import FileState, Workspace
+from agent.tools.files.workspace import FileState, Workspace
 from tests.support.small_handoffs import SEED, STATE, has, parsed
 
 # Reading the argument.
@@ -264,7 +264,7 @@ def test_commands_look_like_calls_already_made() -> None:
     calls = assistant["tool_calls"]
     assert assistant["role"] == "assistant"
     assert [call["id"] for call in calls] == ["handoff_1", "handoff_2"]
-    assert {call["function"]["name"] for call in calls} == {"terminal"}
+    assert {call["function"]["name"] for call in calls} == {"run_command"}
     assert [json.loads(call["function"]["arguments"]) for call in calls] == [
         {"command": "pytest -k X"},
         {"command": "ls 'é'"},

@@ -1,0 +1,22 @@
+"""What a look at a platform finds: who the bot is, and what would keep it from serving. Looking
+changes nothing there."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    text: str
+    """What is wrong, for people."""
+    cure: str
+    """What they do about it, or what was done where it was mended."""
+    mend: Callable[[], Awaitable[None]] | None = None
+    """Does that; None where it is not ours to do. Raises an AdapterError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkup:
+    who: str
+    """The bot, as people see it."""
+    troubles: tuple[Trouble, ...] = ()

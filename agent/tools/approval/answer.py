@@ -1,0 +1,105 @@
+"""What people may answer when a call asks for approval, and what comes of it. Pure."""
+
+import json
+from hashlib import sha256
+from typing import assert_never
+
+from agent.text.fencing import fence
+from agent.text.untrusted import quote
+from agent.tools.base import Call, Requested
+from storage.records.entries import Json
+from storage.records.questions import WORDS, Choice, Question, QuestionState
+from storage.records.tools.grants import GrantDraft
+
+KIND = "approval"
+"""Of the question."""
+ONCE, CONVERSATION, DENY = "once", "conversation", "deny"
+CHOICES = (
+    Choice(ONCE, "Once", "primary", "it is run, this one time"),
+    Choice(
+        CONVERSATION,
+        "For this conversation",
+        "plain",
+        "it is run, and this very call runs here again without asking; /tools takes that back",
+    ),
+    Choice(DENY, "Deny", "danger", "it is not run"),
+    Choice(
+        WORDS,
+        "Answer in words",
+        "plain",
+        "it is not run; the agent gets your words, as your instruction",
+    ),
+)
+SHOWN = 200
+"""Characters of a call where it is one of several."""
+
+
+def call_hash(tool: str, arguments: Json, where: str) -> str:
+    """The same for exactly the same call."""
+    exact = json.dumps([tool, arguments, where], sort_keys=True, ensure_ascii=False)
+    return sha256(exact.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def subject(tool: str, hash: str, home: int, requested: Requested) -> Json:
+    """What the question keeps of the call that it is about. `home`: the chat's session."""
+    shown = quote(requested.shown, SHOWN)[1:-1]
+    return {"tool": tool, "hash": hash, "home": home, "shown": shown}
+
+
+def own_question(call: Call) -> Question | None:
+    """The approval that this very call waited for, where it did: a delegation is run again with
+    what its children asked too."""
+    asked = call.asked
+    if asked is None or asked.kind != KIND:
+        return None
+    about = asked.subject
+    mine = about.get("call_entry") == call.entry and about.get("call_id") == call.id
+    return asked if mine else None
+
+
+def asks_in(question: Question, home: int) -> bool:
+    """Whether it is an approval of a call in a chat's session, or of its children."""
+    return question.kind == KIND and question.subject.get("home") == home
+
+
+def approves(asked: Question) -> bool:
+    """Only a person's press does."""
+    return asked.state is QuestionState.DECIDED and asked.choice in (ONCE, CONVERSATION)
+
+
+def granted(asked: Question) -> GrantDraft | None:
+    """What a decision allows from now on."""
+    if asked.kind != KIND or not approves(asked) or asked.choice != CONVERSATION:
+        return None
+    about = asked.subject
+    return GrantDraft(
+        session=about["home"],
+        address=asked.address,
+        tool=about["tool"],
+        hash=about["hash"],
+        shown=about["shown"],
+        granted_by=asked.decided_by,
+        granted_name=asked.decided_name,
+    )
+
+
+def refusal(asked: Question) -> str:
+    """What the model is told of a call that is not run."""
+    who = quote(asked.decided_name or asked.decided_by)[1:-1]
+    match asked.state:
+        case QuestionState.DECIDED if asked.choice == WORDS:
+            words = fence("answer", asked.words, by=who)
+            return (
+                f"Error: not run. Instead of approving it, {who} answered in words. This is the "
+                f"instruction of a person who may decide; follow it:\n{words}"
+            )
+        case QuestionState.DECIDED:
+            return f"Error: Denied by {who}. It was not run; do not try to get there another way."
+        case QuestionState.EXPIRED:
+            return "Error: not run. Nobody decided in time."
+        case QuestionState.WITHDRAWN:
+            return "Error: not run. It was stopped before anybody decided."
+        case QuestionState.OPEN:
+            return "Error: not run. Nobody has decided yet."
+        case _:
+            assert_never(asked.state)

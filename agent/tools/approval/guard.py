@@ -1,0 +1,214 @@
+"""The guard before every tool: rules, then a person where one must agree, then the tool; nothing
+secret in what comes out.
+
+What a person decided about holds for exactly the call that they were shown. It is looked at anew
+when the call is run again with their answer: so neither a restart, nor silence, nor an answer to
+something else lets anything through.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import assert_never
+
+from agent.errors import ToolError
+from agent.settings import ToolRule
+from agent.text.untrusted import quote
+from agent.tools.approval.answer import (
+    CHOICES,
+    KIND,
+    SHOWN,
+    approves,
+    asks_in,
+    call_hash,
+    own_question,
+    refusal,
+    subject,
+)
+from agent.tools.approval.question import Asking, question_text
+from agent.tools.approval.rules import Decision, Line, Rules
+from agent.tools.base import (
+    NOTHING_DONE,
+    Ask,
+    Call,
+    Describes,
+    Done,
+    Outcome,
+    Requested,
+    Setting,
+    Tool,
+    Waiting,
+)
+from storage.records.entries import Entry
+from storage.records.questions import Question, QuestionState
+from storage.store import Store, Transaction
+
+Redact = Callable[[str], str]
+"""A text without what must not be known."""
+
+WAITS = (
+    "a person is asked whether this may be run; their answer comes later, so do not call it again"
+)
+MOST_WAITING = 20
+"""Calls of one chat's session that people are asked about at a time; a few more where several are
+made at once."""
+FULL = (
+    f"{MOST_WAITING} calls of this conversation wait for a person already; {NOTHING_DONE}. "
+    "Wait for their answers"
+)
+CHANGED = (
+    "Error: not run. What it would do now is not what was approved: the folder or the conversation "
+    "is another. Nothing was done."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    store: Store
+    rules: Rules
+    redact: Redact
+
+    def before(self, tool: Tool, setting: Setting, goal: str | None = None) -> "Guarded":
+        """`goal`: of the child that the tool is for; None for the agent that people talk to."""
+        return Guarded(self, tool, setting, goal)
+
+    def lets_read(self, tool: str, path: str) -> bool:
+        """Whether the rules let a file be read without asking, where it is not the tool that reads
+        it. Blocks."""
+        line = Line(tool, json.dumps({"path": path}, ensure_ascii=False))
+        decided = self.rules.decide_now(line)
+        return decided is None or decided.decision is Decision.ALLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    rules: tuple[ToolRule, ...]
+    """Those that calls of the tool are tried on, in order."""
+    asks: bool
+    """Where none of them matches."""
+    asks_when: str
+    """Where not all ask then: which, in words."""
+
+
+class Guarded:
+    """A tool with the guard before it; to all others it looks like the tool."""
+
+    def __init__(self, guard: Guard, tool: Tool, setting: Setting, goal: str | None) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.parameters = tool.parameters
+        self.traits = tool.traits
+        self._guard = guard
+        self._tool = tool
+        self._setting = setting
+        self._goal = goal
+
+    async def run(self, call: Call) -> Outcome:
+        redact = self._guard.redact
+        try:
+            return _redacted(await self._run(call), redact)
+        except ToolError as error:
+            raise ToolError(redact(str(error))) from None
+
+    def begins_with(self, asked: Question) -> bool:
+        """A call that was refused may be told so as often as it takes."""
+        return asked.kind != KIND or (approves(asked) and asks_in(asked, self._setting.home))
+
+    @property
+    def standing(self) -> Standing:
+        """What becomes of its calls here, before anybody looks at one."""
+        traits = self.traits
+        rules = tuple(self._guard.rules.of(self.name))
+        return Standing(rules, traits.needs_approval, traits.asks_when)
+
+    async def _run(self, call: Call) -> Outcome:
+        requested = await self._requested(call)
+        line = Line(self.name, requested.line, requested.syntax)
+        decided = await self._guard.rules.decide(line)
+        asks = self.traits.needs_approval if requested.asks is None else requested.asks
+        decision = decided.decision if decided is not None else None
+        if decision is Decision.DENY:
+            assert decided is not None
+            return self._denied(call, requested, decided.rule)
+        asked = own_question(call)
+        if asked is not None:
+            return await self._answered(call, asked, requested)
+        match decision:
+            case Decision.ASK:
+                return await self._unless_granted(call, requested)
+            case None if asks:
+                return await self._unless_granted(call, requested)
+            case Decision.ALLOW | None:
+                return await self._tool.run(call)
+            case _:
+                assert_never(decision)
+
+    async def _requested(self, call: Call) -> Requested:
+        if isinstance(self._tool, Describes):
+            return await self._tool.requested(call)
+        arguments = call.arguments
+        line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+        return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+
+    async def _unless_granted(self, call: Call, requested: Requested) -> Outcome:
+        if call.asked is not None:
+            # It ran, with approval, and asked something itself.
+            return await self._tool.run(call)
+        key = call_hash(self.name, call.arguments, requested.where)
+        home = self._setting.home
+
+        def look(tx: Transaction) -> tuple[bool, int, str]:
+            grant = tx.grants.find(home, call.address, self.name, key)
+            waiting = sum(asks_in(question, home) for question in tx.questions.open())
+            return grant is not None, waiting, tx.inbox.name_in(home, call.person)
+
+        is_granted, waiting, name = await self._guard.store.read(look)
+        if is_granted:
+            return await self._tool.run(call)
+        if waiting >= MOST_WAITING:
+            raise ToolError(FULL)
+        asking = Asking(name, call.person, call.address, self._goal)
+        text = question_text(self.name, requested, asking)
+        about = subject(self.name, key, home, requested)
+        return Ask(text, CHOICES, WAITS, KIND, subject=about)
+
+    async def _answered(self, call: Call, asked: Question, requested: Requested) -> Outcome:
+        if asked.state is QuestionState.OPEN:
+            return Waiting(asked.id, WAITS)
+        if not approves(asked):
+            return Done(refusal(asked))
+        exact = call_hash(self.name, call.arguments, requested.where)
+        if asked.subject.get("hash") != exact or not asks_in(asked, self._setting.home):
+            return Done(CHANGED)  # in a fork, which has the call on its path too
+        return await self._tool.run(replace(call, asked=None))
+
+    def _denied(self, call: Call, requested: Requested, rule: int) -> Done:
+        shown = quote(requested.shown, SHOWN)[1:-1]
+        details = {"tool": self.name, "shown": self._guard.redact(shown), "rule": rule}
+        text = f"Error: {self.name} is not allowed here: rule {rule} of [[tools.rules]] forbids it"
+        audit = partial(_audit, who=call.person, details=details)
+        return Done(f"{text}. Nothing was done; do not try to get there another way.", also=audit)
+
+
+def _audit(tx: Transaction, _: Entry, *, who: str, details: dict[str, object]) -> None:
+    tx.directory.audit("denied call", who, details)
+
+
+def _redacted(outcome: Outcome, redact: Redact) -> Outcome:
+    match outcome:
+        case Done():
+            files = tuple(
+                replace(file, name=redact(file.name), caption=redact(file.caption))
+                for file in outcome.files
+            )
+            return replace(outcome, text=redact(outcome.text), files=files)
+        case Waiting():
+            return replace(outcome, text=redact(outcome.text))
+        case Ask(kind=kind) if kind == KIND:
+            return outcome  # what people approve is shown as it is
+        case Ask():
+            text, details = redact(outcome.text), redact(outcome.details)
+            return replace(outcome, text=text, details=details, told=redact(outcome.told))
+        case _:
+            assert_never(outcome)

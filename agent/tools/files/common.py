@@ -1,0 +1,54 @@
+"""What the tools for files share."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from agent.errors import ToolError
+from agent.tools.base import Call, Requested
+from agent.tools.files.workspace import Workspace, WorkspaceError, path_parts, shown
+
+Find = Callable[[int], Workspace]
+"""The workspace of a session."""
+Seen = Callable[[Call, str, str], None]
+"""Told of each file that was "read" or "wrote", with its path in normal form, once it is done."""
+
+
+@contextmanager
+def as_tool_errors() -> Iterator[None]:
+    try:
+        yield
+    except WorkspaceError as error:
+        raise ToolError(f"{error}; nothing was done") from None
+
+
+async def requested(find: Find, call: Call) -> Requested:
+    """The arguments with the path in the form in which it will be used, so that rules about a file
+    hold however its path is written. ToolError for a path that leads nowhere."""
+    arguments = dict(call.arguments)
+    if isinstance(arguments.get("path"), str):
+        workspace = find(call.session)
+        with as_tool_errors():
+            path = await asyncio.to_thread(workspace.relative, arguments["path"])
+            arguments["path"] = "/".join(path_parts(path)) or "."
+    line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+    return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+
+
+def refuse_binary(path: str, data: bytes) -> None:
+    """ToolError for what is no text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        binary = True
+    else:
+        binary = b"\0" in data
+    if binary:
+        raise ToolError(
+            f"{shown(path)}: a binary file of {len(data):,} bytes, not UTF-8 text; nothing was done"
+        )
+
+
+def count_lines(data: bytes) -> int:
+    return data.count(b"\n") + (bool(data) and not data.endswith(b"\n"))

@@ -1,0 +1,67 @@
+"""A command from the wish to its end: what is wanted, what runs, how it ended, what people see."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from agent.tools.base import Call, Setting
+from agent.tools.terminal.sandbox.output import Output
+from agent.tools.terminal.sandbox.process import Ended, Running
+from agent.tools.terminal.shell import Left
+from storage.records.tools.commands import Command
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A command that an agent wants to have run."""
+
+    call: Call
+    setting: Setting
+    tool: str
+    line: str
+    """What people are shown and rules are matched against."""
+    seconds: float
+    background: bool = False
+    script: str = ""
+    """What the shell runs, where that is not the line itself."""
+    arguments: tuple[str, ...] = ()
+    keeps_shell: bool = False
+    """Whether the agent's next command begins where this one ended."""
+    shown: int = 0
+    """Bytes of output that the agent is shown; more goes to a file."""
+
+
+@dataclass
+class Going:
+    """A command that runs or has just ended."""
+
+    wanted: Wanted
+    output: Output
+    running: Running | None = None
+    command: Command | None = None
+    """Once its row is there."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    why: str = ""
+    """Why it is to end, where somebody said so. Nobody else need be told then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """How a command ended, and what there is to say of it."""
+
+    command: Command
+    ended: Ended
+    output: Output
+    left: Left
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A command that runs, for people."""
+
+    line: str
+    """Untrusted, as are all texts here."""
+    since: float
+    """Unix seconds."""
+    background: bool
+    last_line: str

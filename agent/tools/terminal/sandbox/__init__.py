@@ -1,0 +1,8 @@
+"""One command, confined, from its start to its end.
+
+`process` runs it, with `output` and `usage`; `launcher` starts it: by bubblewrap, whose arguments
+are made in `bubblewrap` and whose filter of system calls in `seccomp`, by way of `scoped` where it
+has the network; or, where the operator wants no sandbox, by `supervisor`, a program of its own.
+`place` is the workspace as a command gets it, `probe` tries whether all that holds here. Imports
+agent.tools.files.workspace and nothing else of agent.tools.
+"""

@@ -1,0 +1,180 @@
+"""How bubblewrap is called: what a command sees of the machine, and as whom it runs. Pure.
+
+A gateway that is nobody special: one bubblewrap with a user namespace, in which a command has the
+gateway's user and none of its rights. A gateway that is root: an outer bubblewrap, with root's
+rights, makes the view of the machine; then root is given up for ever (setpriv), and an inner one
+adds the user namespace, in which processes are counted for this command alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.tools.terminal.sandbox.limits import Limits
+from agent.tools.terminal.sandbox.place import Owner, Place
+
+BASE = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+    "HOME": "/tmp",  # noqa: S108 - its own
+    "LANG": "C.UTF-8",
+    "TERM": "dumb",
+}
+"""All that a command finds in its environment, but for what its agent exported."""
+ETC = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
+    *("debian_version", "fonts", "gai.conf", "host.conf", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "localtime", "magic", "mime.types", "nsswitch.conf", "os-release"),
+    *("pki/tls/certs", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone"),
+)
+"""What is shown of /etc: nothing that is anybody's."""
+ETC_OF_NETWORK = ("hosts", "resolv.conf")
+_ROOT_NEEDS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What there is on the machine."""
+
+    bubblewrap: str
+    setpriv: str
+    """ "" where it is not needed."""
+    bash: str
+    layout: tuple[tuple[str, str], ...]
+    """Each folder of the system, and where it leads to if it is a link, else ""."""
+    etc: tuple[str, ...]
+    """Those of ETC and ETC_OF_NETWORK that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """Descriptors that are handed to bubblewrap, and what is read from them."""
+
+    arguments: int
+    inner_arguments: int
+    users: int
+    groups: int
+    filter: int | None
+    """The program of seccomp; None where there is none for the machine."""
+    info: int
+    """Bubblewrap says there which process is the first of the sandbox."""
+
+
+def command_line(
+    system: System, pipes: Pipes, inside: Sequence[str], owner: Owner | None
+) -> list[str]:
+    """What is started: the rest of the arguments come through a pipe each, so that nobody reads
+    them in a list of processes."""
+    outer = [system.bubblewrap, "--args", str(pipes.arguments), "--"]
+    if owner is None:
+        return [*outer, *inside]
+    given_up = [
+        *(system.setpriv, "--reuid", str(owner.user), "--regid", str(owner.group)),
+        *("--clear-groups", "--bounding-set=-all", "--inh-caps=-all", "--"),
+    ]
+    inner = [system.bubblewrap, "--args", str(pipes.inner_arguments), "--"]
+    return [*outer, *given_up, *inner, *inside]
+
+
+def arguments(
+    system: System, pipes: Pipes, place: Place, limits: Limits, *, network: bool
+) -> list[str]:
+    """Of the outer bubblewrap, or the only one."""
+    made = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    made += ["--hostname", "sandbox", "--new-session", "--die-with-parent", "--clearenv"]
+    made += ["--setenv", "PATH", BASE["PATH"]]
+    if not network:
+        made.append("--unshare-net")
+    made += ["--cap-drop", "ALL"]
+    if place.owner is None:
+        made.append("--unshare-user")
+    else:
+        for name in _ROOT_NEEDS:
+            made += ["--cap-add", name]
+    made += _view(system, pipes, place, limits, network)
+    return [*made, "--chdir", "/", "--info-fd", str(pipes.info)]
+
+
+def last_arguments(pipes: Pipes, environment: Mapping[str, str], *, inner: bool) -> list[str]:
+    """Of the bubblewrap that starts the command itself."""
+    made = ["--clearenv"]
+    if inner:
+        made += ["--unshare-user", "--die-with-parent", "--cap-drop", "ALL"]
+        made += ["--dev-bind", "/", "/", "--chdir", "/"]
+    for name, value in environment.items():
+        made += ["--setenv", name, value]
+    if pipes.filter is not None:
+        made += ["--seccomp", str(pipes.filter)]
+    return made
+
+
+def _view(system: System, pipes: Pipes, place: Place, limits: Limits, network: bool) -> list[str]:
+    made = []
+    for path, link in system.layout:
+        made += ["--symlink", link, path] if link else ["--ro-bind", path, path]
+    for parent in ("/etc", "/etc/pki", "/etc/pki/tls", "/etc/ssl"):
+        made += ["--perms", "0755", "--dir", parent]
+    for name in system.etc:
+        if network or name not in ETC_OF_NETWORK:
+            made += ["--ro-bind", f"/etc/{name}", f"/etc/{name}"]
+    made += ["--perms", "0444", "--ro-bind-data", str(pipes.users), "/etc/passwd"]
+    made += ["--perms", "0444", "--ro-bind-data", str(pipes.groups), "/etc/group"]
+    for folder in place.masked:
+        made += ["--tmpfs", str(folder)]
+    made += ["--proc", "/proc", "--dev", "/dev", *_temporary("/dev/shm", limits)]  # noqa: S108
+    made += ["--remount-ro", "/dev", *_temporary("/tmp", limits)]  # noqa: S108
+    made += _folders_above(place.root)
+    made += ["--bind", str(place.root), str(place.root)]
+    for folder in (*place.masked, Path("/")):
+        made += ["--remount-ro", str(folder)]
+    return made
+
+
+def _temporary(path: str, limits: Limits) -> list[str]:
+    return ["--perms", "1777", "--size", str(limits.temporary), "--tmpfs", path]
+
+
+def _folders_above(root: Path) -> list[str]:
+    """Made so that anybody may pass through."""
+    above = [str(folder) for folder in reversed(root.parents)][1:]
+    return [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
+
+
+def users(owner: Owner, home: str = BASE["HOME"]) -> str:
+    """/etc/passwd."""
+    return f"agent:x:{owner.user}:{owner.group}:agent:{home}:/bin/bash\n"
+
+
+def groups(owner: Owner) -> str:
+    return f"agent:x:{owner.group}:\n"
+
+
+def script(go: int, told: int, limits: Limits) -> str:
+    """What bash runs: $1 is the command, $2 its directory, $3 the workspace, $4 not empty where
+    processes are counted for the command alone, and what follows the command's own arguments. It
+    begins once the gateway has said so on descriptor `go`, takes its limits, and says on `told`
+    that it began and what it leaves; the command itself has neither descriptor. In another
+    directory than that which people were shown, nothing is run; a workspace that its owner closed
+    (chmod 0) is opened again."""
+    # Low numbers first: high ones would be beyond the limit.
+    return f"""\
+exec 3<&{go} {go}<&- 4>&{told} {told}>&- || exit 125
+read -r said <&3 && [ "$said" = go ] || exit 125
+unset said
+exec 3<&-
+ulimit -c 0 -n {limits.descriptors} || exit 125
+ulimit -f {limits.file // 1_024} -d {limits.memory // 1_024} || exit 125
+[ -z "$4" ] || ulimit -u {limits.processes} || exit 125
+echo 1000 2>/dev/null >/proc/self/oom_score_adj
+umask 022
+cd -P -- "$3" 2>/dev/null || {{ chmod u+rwx -- "$3" && cd -P -- "$3"; }} || exit 125
+printf 'began\\0' >&4
+trap 'status=$?
+{{ printf "%s\\0" "$(pwd -P)"; /usr/bin/env -0; }} 2>/dev/null >&4
+exit $status' EXIT
+[ "$2" = "$3" ] || {{ cd -P -- "$2" 2>/dev/null && [ "$PWD" = "$2" ]; }} || {{
+    cd -- "$3"
+    echo "[nothing was run: $2 is gone or closed; the next run_command starts in $3]"
+    exit 125
+}}
+eval "shift 4; $1" 4>&-
+"""

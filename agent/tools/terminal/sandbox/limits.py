@@ -1,0 +1,38 @@
+"""What a command may take at most."""
+
+from dataclasses import dataclass
+
+SECONDS = 120
+"""A command's time where the model says nothing."""
+MOST_SECONDS = 3_600
+BACKGROUND_SECONDS = 24 * 3_600
+LONGEST_COMMAND = 100_000
+"""Bytes: Linux takes no longer argument than 131,072."""
+MOST_TOGETHER = 16
+"""Commands at once in one chat, its children's among them."""
+MOST_IN_ALL = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one command; sizes in bytes."""
+
+    processes: int = 256
+    """Threads count."""
+    memory: int = 2 << 30
+    """Of all its processes together; and each may have no more data."""
+    file: int = 1 << 30
+    """Of a file that it writes."""
+    temporary: int = 256 << 20
+    """Of what it keeps below /tmp, and again below /dev/shm."""
+    descriptors: int = 1_024
+    output: int = 100_000_000
+    """With more it is ended."""
+    kept: int = 4_000_000
+    """Of its output, from the beginning; of the rest only the end is."""
+    free_memory: int = 256 << 20
+    free_disk: int = 512 << 20
+    free_files: int = 20_000
+    """With less left on the machine, commands are ended; files are counted."""
+    grace: float = 2.0
+    """Seconds between the request to end and the end."""

@@ -1,0 +1,175 @@
+"""A program that runs a command without a sandbox, and sees to it that all of it ends.
+
+    python -I -S supervisor.py INFO PARENT USER GROUP WORKSPACE COMMAND…
+
+USER and GROUP are numbers, or - for those it has. That user reaches the WORKSPACE also below a
+folder that is root's alone. What the command leaves behind becomes the supervisor's child (a
+subreaper), so that nothing gets away by making itself a daemon. All of it ends when the command
+does, at SIGTERM, and when the process PARENT dies, which runs it. It says on descriptor INFO, in
+JSON, that it is ready.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+_SET_PARENT_DEATH_SIGNAL, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = 1, 36, 38
+GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL."""
+_PATIENCE = 10.0
+_NEW_MOUNTS = 0x20000
+_NO_SETUID, _NO_DEVICES, _BIND, _WITH_ALL_BELOW, _PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
+
+
+class _Stop(BaseException):
+    pass
+
+
+def main() -> int:
+    info, parent, user, group, workspace, *command = sys.argv[1:]
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    signal.signal(signal.SIGTERM, _stop)
+    libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != int(parent):
+        return 125  # it died before it could be told
+    try:
+        child = os.fork()
+        if child == 0:
+            _become(libc, user, group, workspace, int(info), command)
+        os.write(int(info), json.dumps({"child-pid": os.getpid()}).encode())
+        os.close(int(info))
+        return _wait(child)
+    except _Stop:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _send(signal.SIGTERM)
+        _reap(GRACE)
+        return 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _end_all()
+
+
+def _stop(_: int, __: FrameType | None) -> None:
+    raise _Stop
+
+
+def _become(
+    libc: ctypes.CDLL, user: str, group: str, workspace: str, info: int, command: list[str]
+) -> NoReturn:
+    try:
+        os.close(info)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if user != "-":
+            _open_way(libc, Path(workspace), int(user), int(group))
+            os.setgroups([])
+            os.setresgid(int(group), int(group), int(group))
+            os.setresuid(int(user), int(user), int(user))
+        os.execv(command[0], command)  # noqa: S606 - that is what it is for
+    except OSError as error:
+        os.write(2, f"{error.strerror}\n".encode())
+    finally:
+        os._exit(125)
+
+
+def _open_way(libc: ctypes.CDLL, workspace: Path, user: int, group: int) -> None:
+    """Where a folder above the workspace lets the user not pass: show this process, and nobody
+    else, that folder with nothing in it but the way to the workspace. OSError where that may not
+    be done."""
+    closed = (each for each in reversed(workspace.parents) if not _may_pass(each, user, group))
+    folder = next(closed, None)
+    if folder is None:
+        return
+    try:
+        _checked(libc.unshare(_NEW_MOUNTS))
+        _mount(libc, "none", "/", "", _PRIVATE | _WITH_ALL_BELOW)
+        source = os.open(workspace, os.O_PATH | os.O_DIRECTORY)
+        _mount(libc, "tmpfs", str(folder), "tmpfs", _NO_SETUID | _NO_DEVICES, "mode=711,size=64k")
+        os.umask(0o066)
+        workspace.mkdir(parents=True)
+        _mount(libc, f"/proc/self/fd/{source}", str(workspace), "", _BIND | _WITH_ALL_BELOW)
+        os.close(source)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"user {user}, as whom commands run, may not pass {folder}: let it, or set [tools] "
+            "workspace to a folder elsewhere",
+        ) from error
+
+
+def _may_pass(folder: Path, user: int, group: int) -> bool:
+    found = folder.stat()
+    shift = 6 if found.st_uid == user else 3 if found.st_gid == group else 0
+    return bool(found.st_mode >> shift & 1)
+
+
+def _mount(
+    libc: ctypes.CDLL, source: str, target: str, kind: str, flags: int, options: str = ""
+) -> None:
+    texts = [os.fsencode(text) or None for text in (source, target, kind, options)]
+    _checked(libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]))
+
+
+def _checked(result: int) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _wait(child: int) -> int:
+    """The exit status of the command itself; what else ends is reaped meanwhile."""
+    while True:
+        process, status = os.wait()
+        if process == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _children(process: int) -> list[int]:
+    try:
+        told = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return [int(child) for child in told.split()]
+
+
+def _send(number: int) -> bool:
+    """Signal all below; False where there is nobody."""
+    found, new = [], _children(os.getpid())
+    while new:
+        found += new
+        new = [child for process in new for child in _children(process)]
+    for process in found:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+    return bool(found)
+
+
+def _reap(seconds: float) -> None:
+    """Take in what has ended, until nothing is left or the time is over."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            process, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if process == 0:
+            time.sleep(0.01)
+
+
+def _end_all() -> None:
+    end = time.monotonic() + _PATIENCE
+    while _send(signal.SIGKILL) and time.monotonic() < end:
+        _reap(0.02)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

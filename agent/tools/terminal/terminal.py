@@ -1,0 +1,349 @@
+"""What runs now, for one gateway: commands are begun here, and ended with all that they began."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from agent.errors import ToolError
+from agent.settings import ToolsConfig, resolve_template
+from agent.tools.base import Call
+from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
+from agent.tools.terminal import shell, telling
+from agent.tools.terminal.commands import Going, Over, Seen, Wanted
+from agent.tools.terminal.sandbox.bubblewrap import BASE
+from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
+from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
+from agent.tools.terminal.sandbox.output import Output
+from agent.tools.terminal.sandbox.place import Place, prepare
+from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
+from agent.tools.terminal.shell import Left
+from storage.records.inbox_outbox import Arrival, Event, InboxKind
+from storage.records.speakers import speaker_of
+from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
+from storage.store import Store, Transaction
+
+OUTPUTS = ".outputs"
+"""Folder of the workspace for output that is too long to be shown."""
+LOOK_EVERY = 1.0
+"""Seconds between looks whether the child is still there that began a command."""
+INTERRUPTED = "it was interrupted"
+STOPPED = "somebody stopped it"
+CLOSED = "the gateway ended first; nobody knows what came of it"
+_BACK = 200
+"""Entries in which is looked for who speaks."""
+
+
+class Terminal:
+    """Belongs to one event loop. `recover` before anything is run, `close` at the end."""
+
+    def __init__(
+        self,
+        store: Store,
+        config: ToolsConfig,
+        *,
+        ours: Sequence[Path] = (),
+        secret: Sequence[Path] = (),
+        limits: Limits | None = None,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """`ours` and `secret`: see place.prepare. `redact`: a text without what must not be known,
+        for what is told of a command beside its call's result."""
+        self.store = store
+        self._config = config
+        self._ours = tuple(ours)
+        self._secret = tuple(secret)
+        self._limits = limits or Limits()
+        self._redact = redact
+        self._going: list[Going] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def recover(self) -> None:
+        """Tell, once, of what ran when the process before this one ended."""
+
+        def work(tx: Transaction) -> None:
+            for command in tx.commands.running():
+                tx.commands.end(command.id, CommandState.LOST, why=CLOSED)
+                if command.background and not command.child:
+                    lost = replace(command, state=CommandState.LOST, why=CLOSED)
+                    _tell(tx, lost, telling.event_text(lost, None))
+
+        await self.store.run(work)
+
+    async def close(self) -> None:
+        """End everything. What ran in the background is told of at the next start."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def workspace(self, home: int) -> Workspace:
+        return Workspace(resolve_template(self._config.workspace, home))
+
+    async def check(self, home: int) -> None:
+        """Raises ToolError where no command can be run for a chat's session."""
+        await asyncio.to_thread(self._launcher, home)
+
+    async def shell(self, call: Call, home: int) -> Shell:
+        """What a call finds: all of one reply find the same, whichever ends first. Where its
+        directory is gone, or behind a link by now, it is the workspace: people who are asked are
+        shown where it will run."""
+        found = await self._kept_shell(call)
+        if await asyncio.to_thread(_is_folder, self.workspace(home), found.directory):
+            return found
+        return replace(found, directory="")
+
+    async def _kept_shell(self, call: Call) -> Shell:
+        return await self.store.read(lambda tx: tx.commands.shell(call.session, call.entry))
+
+    def seen(self, home: int) -> list[Seen]:
+        """What runs for a chat's session, its children's too; oldest first."""
+        return [
+            Seen(
+                g.command.line,
+                g.command.started,
+                g.wanted.background,
+                self._redact(g.output.last_line()),
+            )
+            for g in self._going
+            if g.command is not None and g.wanted.setting.home == home
+        ]
+
+    def stop(self, home: int, why: str = STOPPED) -> int:
+        """Ask all that runs for a chat's session to end; how many there were."""
+        found = [g for g in self._going if g.wanted.setting.home == home]
+        for going in found:
+            _end(going, why)
+        return len(found)
+
+    def going(self, command: int) -> Going | None:
+        """What runs under an id."""
+        running = (g for g in self._going if g.command is not None and g.command.id == command)
+        return next(running, None)
+
+    async def end(self, going: Going, why: str) -> None:
+        """End a command and wait until it has."""
+        _end(going, why)
+        await going.over.wait()
+
+    async def run(self, wanted: Wanted) -> Over:
+        """Raises ToolError. Cancelled, the command is killed first."""
+        return await self._carry(self._enter(wanted))
+
+    async def begin(self, wanted: Wanted) -> Command:
+        """In the background: once it runs. Raises ToolError where it cannot."""
+        going = self._enter(wanted)
+        task = asyncio.create_task(self._in_background(going), name=f"command: {wanted.tool}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        begun = asyncio.create_task(going.begun.wait())
+        try:
+            await asyncio.wait([task, begun], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            going.why = INTERRUPTED
+            task.cancel()
+            raise
+        finally:
+            begun.cancel()
+        if task.done() and (error := task.exception()) is not None:
+            raise error
+        assert going.command is not None
+        return going.command
+
+    def _enter(self, wanted: Wanted) -> Going:
+        together = sum(g.wanted.setting.home == wanted.setting.home for g in self._going)
+        if together >= MOST_TOGETHER or len(self._going) >= MOST_IN_ALL:
+            whose = "in this chat" if together >= MOST_TOGETHER else "in all chats together"
+            raise ToolError(
+                f"too many commands run {whose}; nothing was done. Wait until one has ended, or "
+                "end one with stop_command"
+            )
+        going = Going(wanted, Output(self._limits.kept))
+        self._going.append(going)
+        return going
+
+    async def _carry(self, going: Going) -> Over:
+        try:
+            return await self._run(going)
+        finally:
+            self._going.remove(going)
+            going.over.set()
+
+    async def _in_background(self, going: Going) -> None:
+        watch = asyncio.create_task(self._while_wanted(going))
+        try:
+            await self._carry(going)
+        except SandboxError:
+            if not going.begun.is_set():
+                raise  # which `begin` waits for; later on, it is told of as an end
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+    async def _while_wanted(self, going: Going) -> None:
+        """End what a child began once the child has ended."""
+        session = going.wanted.call.session
+        while going.wanted.setting.child:
+            await asyncio.sleep(LOOK_EVERY)
+            if await self.store.read(lambda tx: _child_ended(tx, session)):
+                return _end(going, "the agent that began it has ended")
+
+    async def _run(self, going: Going) -> Over:
+        wanted = going.wanted
+        launcher, place = await asyncio.to_thread(self._launcher, wanted.setting.home)
+        before = await self.shell(wanted.call, wanted.setting.home)
+        command = going.command = await self._started(wanted, before)
+        order = Order(
+            line=wanted.script or wanted.line,
+            arguments=wanted.arguments,
+            directory=place.root / before.directory,
+            environment=dict(before.environment),
+            seconds=wanted.seconds,
+            workspace=place.root,
+        )
+        going.running = Running(order, self._limits, going.output)
+        if going.why:
+            going.running.end(going.why)
+        going.begun.set()
+        try:
+            ended = await going.running.run(launcher)
+        except asyncio.CancelledError:
+            # What runs in the background ends only with the gateway: the next one tells of it.
+            if not wanted.background or going.why:
+                await asyncio.shield(self._finish(command, INTERRUPTED))
+            raise
+        except SandboxError as error:
+            await self._finish(command, str(error), told=wanted.background and not going.why)
+            raise
+        return await asyncio.shield(self._over(going, ended, place, before))
+
+    async def _over(self, going: Going, ended: Ended, place: Place, before: Shell) -> Over:
+        """Write down how it ended, all at once: its row, the shell, and who is to be told."""
+        wanted, command = going.wanted, going.command
+        assert command is not None
+        left = Left(before)
+        if wanted.keeps_shell:
+            left = shell.left(ended.told, str(place.root), BASE, before)
+        file, fault = await self._kept(wanted, command.id, going.output)
+        kept = (await self._kept_shell(wanted.call)).directory
+        gone = f"{shown(kept)} is gone: it ran in the workspace" if kept != before.directory else ""
+        left = replace(left, notes=(*left.notes, *filter(None, (fault, gone))))
+        over = replace(
+            command,
+            state=CommandState.ENDED,
+            status=ended.status,
+            why=ended.why,
+            output=file,
+            ended=command.started + ended.seconds,
+        )
+
+        def work(tx: Transaction) -> None:
+            tx.commands.end(
+                command.id, over.state, status=over.status, why=over.why, output=over.output
+            )
+            if wanted.keeps_shell and left.shell != before:
+                tx.commands.keep_shell(command.session, wanted.call.entry, left.shell)
+            if wanted.background and not command.child and not going.why:
+                _tell(tx, over, self._redact(telling.event_text(over, going.output)))
+
+        await self.store.run(work)
+        return Over(over, ended, going.output, left)
+
+    async def _kept(self, wanted: Wanted, command: int, output: Output) -> tuple[str, str]:
+        """The file of the workspace that has the output, "" where none is needed; and why there
+        is none."""
+        if not output.total or (output.total <= wanted.shown and not wanted.background):
+            return "", ""
+        name = f"{OUTPUTS}/command-{command}.txt"
+        workspace = self.workspace(wanted.setting.home)
+        try:
+            await asyncio.to_thread(workspace.write, name, output.whole())
+        except WorkspaceError as error:
+            return "", f"its output could not be kept: {error}"
+        return name, ""
+
+    async def _started(self, wanted: Wanted, before: Shell) -> Command:
+        def work(tx: Transaction) -> Command:
+            return tx.commands.start(_draft(tx, wanted, before))
+
+        task = asyncio.ensure_future(self.store.run(work))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            command = await task
+            await asyncio.shield(self._finish(command, INTERRUPTED))
+            raise
+
+    async def _finish(self, command: Command, why: str, *, told: bool = False) -> None:
+        """It said nothing, or nobody is left to hear it. `told`: whether its agent is told."""
+        over = replace(command, state=CommandState.ENDED, why=why)
+
+        def work(tx: Transaction) -> None:
+            tx.commands.end(command.id, over.state, why=why)
+            if told and not command.child:
+                _tell(tx, over, telling.event_text(over, None))
+
+        await self.store.run(work)
+
+    def _launcher(self, home: int) -> tuple[Launcher, Place]:
+        """Blocks."""
+        try:
+            place = prepare(self.workspace(home).root, self._ours, self._secret)
+        except WorkspaceError as error:
+            raise ToolError(f"{error}; nothing was done") from None
+        if self._config.sandbox == "none":
+            return Unconfined(without(), place, self._limits), place
+        return Bubblewrap(look(), place, self._limits, self._config.network), place
+
+
+def _is_folder(workspace: Workspace, path: str) -> bool:
+    """Blocks."""
+    try:
+        return not path or workspace.stat(path).type is FileType.FOLDER
+    except WorkspaceError:
+        return False
+
+
+def _end(going: Going, why: str) -> None:
+    going.why = going.why or why
+    if going.running is not None:
+        going.running.end(why)
+
+
+def _draft(tx: Transaction, wanted: Wanted, before: Shell) -> CommandDraft:
+    return CommandDraft(
+        session=wanted.call.session,
+        home=wanted.setting.home,
+        address=wanted.call.address,
+        person=wanted.call.person,
+        private=_is_private(tx, wanted.call.entry),
+        child=wanted.setting.child,
+        tool=wanted.tool,
+        line=wanted.line,
+        directory=before.directory,
+        background=wanted.background,
+    )
+
+
+def _is_private(tx: Transaction, entry: int) -> bool:
+    """Whether nobody else listens: in a group, people's messages say who speaks."""
+    said = (e.body for e in tx.tree.path_end(entry, _BACK) if e.body.get("role") == "user")
+    return all(speaker_of(body) is None for body in said)
+
+
+def _child_ended(tx: Transaction, session: int) -> bool:
+    """Whether the delegation is over that a child's session belongs to."""
+    journal = tx.tree.session(session).parent_session
+    above = tx.tree.session(journal).parent_session if journal is not None else None
+    if above is None:
+        return False
+    return all(row.journal != journal for row in tx.delegations.unfinished(above))
+
+
+def _tell(tx: Transaction, command: Command, text: str) -> None:
+    event = Event(f"command {command.id} ended", text, command.person, command.private)
+    tx.inbox.receive(
+        Arrival(
+            f"command:{command.id}", InboxKind.EVENT, command.address, asdict(event), command.home
+        )
+    )

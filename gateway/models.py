@@ -1,0 +1,66 @@
+"""The models that are configured, each with the code that calls it."""
+
+import asyncio
+
+from agent.models.base import Model, ModelSpec
+from agent.models.budgets import Budgeted, Budgets
+from agent.models.demo import DEMO, demo_model, demo_specs
+from agent.models.fallback import Fallback
+from agent.models.litellm.model import LitellmModel
+from agent.models.litellm.prices import listed_prices
+from agent.models.registry import Models, RoutedModel
+from agent.models.scripted import ScriptedFiles
+from agent.settings import TIERS, ModelConfig
+from gateway.config import Config
+
+
+async def known_models(config: Config) -> Models:
+    """The configured models, with litellm's prices where the configuration has none."""
+    tiers, presets = model_specs(config)
+    unpriced = [
+        spec.model
+        for spec in (*tiers.values(), *presets.values())
+        if spec.input_cost is None and spec.output_cost is None and not _is_own(spec)
+    ]
+    return Models(tiers, presets, await asyncio.to_thread(listed_prices, unpriced))
+
+
+def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:
+    """Tiers and presets as configured; the demo model where there is no parent."""
+    tiers = {
+        name: _spec(name, given)
+        for name in TIERS
+        if (given := getattr(config.models, name)) is not None
+    }
+    presets = {name: _spec(name, given) for name, given in config.models.presets.items()}
+    return {**demo_specs(), **tiers} if "parent" not in tiers else tiers, presets
+
+
+def _spec(name: str, given: ModelConfig) -> ModelSpec:
+    keys = tuple(key.get_secret_value() for key in given.api_keys)
+    key = given.api_key.get_secret_value() if given.api_key is not None else None
+    more = given.model_dump(exclude={"api_key", "api_keys"})
+    return ModelSpec(name=name, api_key=keys[0] if keys else key, api_keys=keys, **more)
+
+
+def guarded(model: Model, models: Models, budgets: Budgets) -> Model:
+    """Each model within the budgets, by its own price; then the fallbacks."""
+    return Fallback(Budgeted(model, budgets), models)
+
+
+def routed_model(default: Model) -> RoutedModel:
+    """Bough's own models by their names, every other by `default`."""
+    return RoutedModel(default, {DEMO: demo_model(), "scripted": ScriptedFiles()})
+
+
+def plain_model() -> Model:
+    """Every model that can be configured, without patience for faults."""
+    return routed_model(LitellmModel())
+
+
+def needs_litellm(models: Models) -> bool:
+    return not all(_is_own(spec) for spec in models.specs())
+
+
+def _is_own(spec: ModelSpec) -> bool:
+    return spec.model.partition(":")[0] in (DEMO, "scripted")

@@ -1,0 +1,64 @@
+"""Pictures that come from outside, made anew before people's programs show them.
+
+What is sent on was written by this program: no metadata, no places where it was taken, nothing
+behind the picture's end.
+"""
+
+import io
+import logging
+
+from PIL import Image, ImageOps
+
+log = logging.getLogger(__name__)
+
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+MOST_PIXELS = 25_000_000
+"""Of a picture that is decoded: a small file may hold a huge one."""
+LONGEST_SIDE = 4_096
+"""Pixels of a side as it is shown; Telegram refuses pictures of more than 10,000 in all."""
+MOST_BYTES = 8_000_000
+"""Of a picture as it is shown; a larger one is written as JPEG, or is a document."""
+_QUALITY = 90
+
+
+def shown_picture(data: bytes) -> tuple[bytes, str] | None:
+    """The picture in a file as PNG or JPEG, with the suffix of its name; None where it holds none
+    that can be shown: then it is a document. What moves is one, it would stand still. Blocks."""
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS or getattr(image, "is_animated", False):
+                return None
+            was_jpeg = image.format == "JPEG"
+            if was_jpeg:
+                image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
+            return _written(image, was_jpeg)
+    except Exception as error:  # noqa: BLE001 - logged below
+        # Decoders of broken and of forged files raise anything; such a file is a document.
+        log.debug("no picture that can be shown: %r", error)
+        return None
+
+
+def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
+    upright = ImageOps.exif_transpose(image)
+    clear = upright.has_transparency_data
+    made = upright.convert("RGBA" if clear else "RGB")
+    made.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    made.info.clear()  # comments and profiles would be written again
+    if not was_jpeg:
+        data = _saved(made, "PNG")
+        if len(data) <= MOST_BYTES:
+            return data, ".png"
+    data = _saved(_on_white(made) if clear else made, "JPEG")
+    return (data, ".jpg") if len(data) <= MOST_BYTES else None
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    ground = Image.new("RGB", image.size, "white")
+    ground.paste(image, mask=image.getchannel("A"))
+    return ground
+
+
+def _saved(image: Image.Image, form: str) -> bytes:
+    out = io.BytesIO()
+    image.save(out, form, **({"quality": _QUALITY} if form == "JPEG" else {}))
+    return out.getvalue()

@@ -1,0 +1,110 @@
+"""The tools that models may call besides thoughts, files and delegation, and what keeps them going:
+MCP servers, commands, the web client."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.settings import resolve_template
+from agent.tools.base import Kit, Tool, Toolset
+from agent.tools.clarify import clarify_kit
+from agent.tools.files.workspace import Workspace
+from agent.tools.mcp.servers import Servers
+from agent.tools.memory.opening import opening
+from agent.tools.memory.tool import memory_kit
+from agent.tools.message import message_kit
+from agent.tools.schedule.tool import schedule_kit
+from agent.tools.terminal.terminal import Terminal
+from agent.tools.terminal.tools import terminal_tools
+from gateway.access.roles import Access
+from gateway.commands.memory import tell_noted
+from gateway.config import Config
+from gateway.outbound.composer import Composer
+from gateway.outbound.messenger import GatewayMessenger
+from storage.lock import file_of
+from storage.records.entries import Draft
+from storage.store import Store, Transaction
+
+if TYPE_CHECKING:
+    from agent.tools.web.client import WebClient
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkits:
+    """`start` before the first turn, `close` after the last."""
+
+    config: Config
+    servers: Servers
+    terminal: Terminal
+    web: "WebClient | None"
+    """None where no conversation has the toolset."""
+    redact: Callable[[str], str]
+    """A text without what must not be known."""
+
+    @classmethod
+    def of(cls, config: Config, store: Store, redact: Callable[[str], str]) -> "Toolkits":
+        ours, secret = own_files(config)
+        terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
+        web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
+        return cls(config, Servers(config.mcp), terminal, web, redact)
+
+    def kits(
+        self, store: Store, composer: Composer, access: Access, given: tuple[Tool, ...]
+    ) -> tuple[Kit, ...]:
+        """`given`: tools that every agent gets besides."""
+        messenger = GatewayMessenger(composer, access, self.config.tools.message_targets)
+        kits: tuple[Kit, ...] = (
+            lambda _: given,
+            clarify_kit,
+            message_kit(store, messenger, self.config.toolsets_at, self._workspace, self.redact),
+            memory_kit(store, partial(tell_noted, composer)),
+            schedule_kit(store, self.config.tools.timezone),
+            self.servers.kit(self._workspace),
+            partial(terminal_tools, self.terminal),
+        )
+        if self.web is None:
+            return kits
+        from agent.tools.web.tools import web_kit
+
+        return (*kits, web_kit(self.web))
+
+    async def start(self) -> None:
+        """Start the servers, and tell of commands that the process before this one left."""
+        self.servers.start()
+        await self.terminal.recover()
+
+    async def ready(self, address: str) -> None:
+        """Wait for the tools of a conversation that have only just been started."""
+        await self.servers.ready(self.config.toolsets_at(address))
+
+    def opening(self, tx: Transaction, session: int, address: str, person: str) -> Draft | None:
+        """What a session begins with, before its first message: the notes that were kept."""
+        if Toolset.MEMORY not in self.config.toolsets_at(address):
+            return None
+        return opening(tx, session, address, person)
+
+    async def close(self) -> None:
+        await self.terminal.close()
+        await self.servers.close()
+        if self.web is not None:
+            self.web.close()
+
+    def _workspace(self, session: int) -> Workspace:
+        return Workspace(resolve_template(self.config.tools.workspace, session))
+
+
+def web_client(config: Config) -> "WebClient":
+    """What fetches and searches, for who closes it."""
+    from agent.tools.web.client import WebClient
+
+    return WebClient(config.web)
+
+
+def own_files(config: Config) -> tuple[list[Path], list[Path]]:
+    """What commands may not change, and what they may not read."""
+    secret = [config.file] if config.file.exists() else []
+    if (database := file_of(config.storage.url)) is not None:
+        secret.append(database)
+    return [Path(__file__).parents[1], *secret], [*secret, Path.cwd()]

@@ -1,0 +1,1 @@
+"""What tools keep, in SQL: one module for each in `storage.records.tools`."""

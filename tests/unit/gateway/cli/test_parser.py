@@ -1,0 +1,30 @@
+"""What a command line that is none is told."""
+
+import pytest
+
+from gateway.cli.parser import parser
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("docter", "Did you mean doctor?"),
+        ("sessions lst", "Did you mean list?"),
+        ("run --confg x", "Did you mean --config?"),
+        ("demo --hnds", "Did you mean --hands?"),
+        ("frobnicate", "There are: run, chat, init, demo, doctor"),
+    ],
+)
+def test_a_wrong_command_line_is_told_what_may_have_been_meant(
+    line: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parser().parse_args(line.split())
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_what_is_like_nothing_is_not_guessed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parser().parse_args(["frobnicate"])
+    assert "Did you mean" not in capsys.readouterr().err
