@@ -50,6 +50,12 @@ class File:
     """As its sender called it; untrusted text."""
     size: int
     """Bytes, as the platform says; 0 where it does not."""
+    kind: str = "document"
+    """"document", "photo", "voice", "audio", "video", "video_note", "animation", "sticker"."""
+    media_type: str = ""
+    """As the platform says, "image/png"; "" where it does not. Untrusted."""
+    seconds: float = 0.0
+    """How long it plays; 0 where it does not, or nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,12 @@ class Message:
     """Documents that came with it, or with the message it replies to."""
     reply_token: str = ""
     """Token of a button of the message it replies to, where that is the bot's and has any."""
+    album: str = ""
+    """The same for all messages that were sent together as one; "" for none."""
+    addressed: bool = True
+    """It is said to the bot. In a group, what is not is answered only where all talk is."""
+    sent: float = 0.0
+    """When it was sent, in Unix seconds, as the platform says; 0 where it does not."""
     kind: Literal["message", "edit"] = "message"
     """An edit is a message that was there before, with its text as it is now."""
 

@@ -55,13 +55,17 @@ class TelegramSettings(_Section):
     token: Token
     base_url: Url = "https://api.telegram.org/bot"
     base_file_url: Url = "https://api.telegram.org/file/bot"
-    mode: Literal["polling"] = "polling"
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook_url: Url | None = None
+    webhook_secret: Token | None = None
+    listen: str = "127.0.0.1:8443"
 
 
 class DiscordSettings(_Section):
     token: Token
     api_base: Url = "https://discord.com/api/v10"
     gateway_url: str | None = None
+    shards: int | None = Field(default=None, ge=1)
 
 
 class PlatformSettings(_Section):

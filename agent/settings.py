@@ -82,6 +82,8 @@ class ModelConfig(Section):
     output_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     cached_input_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     fallback: Annotated[tuple[str, ...], BeforeValidator(several)] = ()
+    stall_seconds: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    sees: bool | None = None
 
     @model_validator(mode="after")
     def _one_way_to_say_it(self) -> Self:
@@ -92,12 +94,22 @@ class ModelConfig(Section):
         return self
 
 
+class TranscriptionConfig(Section):
+    """What writes down voices: any server with OpenAI's /audio/transcriptions."""
+
+    model: str = Field(min_length=1)
+    api_base: Url | None = None
+    api_key: Key | None = None
+    timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
+
+
 class ModelsConfig(Section):
     parent: ModelConfig | None = None
     worker: ModelConfig | None = None
     overseer: ModelConfig | None = None
     judge: ModelConfig | None = None
     presets: dict[str, ModelConfig] = {}
+    transcription: TranscriptionConfig | None = None
 
     def configured(self) -> dict[str, ModelConfig]:
         """Every entry by its key below [models]: "parent", "presets.cheap"…"""

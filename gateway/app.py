@@ -23,6 +23,7 @@ from agent.tools.approval.guard import Guard, Redact
 from agent.tools.approval.rules import Rules
 from agent.tools.base import Kit, Tool
 from gateway.access.roles import Access
+from gateway.chat_settings import ChatSettings
 from gateway.commands.context import CommandContext, OfferedTools
 from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
@@ -129,9 +130,10 @@ def _assemble(
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation, config.tools.approvers)
+    settings = ChatSettings(config)
     composer = Composer(by_platform, config.session.max_answer_messages)
     questions = Questions(composer, access, config.escalation)
-    policy = BusyPolicy(access, config.session, config.busy_at)
+    policy = BusyPolicy(access, config.session, settings.busy_at)
     failures = Failures(store, composer)
     connections, scheduler = Connections(), InProcessScheduler()
     running: dict[int, Turn] = {}
@@ -147,23 +149,21 @@ def _assemble(
     control = SessionControl(store, scheduler, questions, policy, running, toolkits.terminal.stop)
     offered = OfferedTools(parent, toolkits.servers.states)
     context = CommandContext(
-        store, config, models, control, questions, composer, connections, panel, offered
+        store, settings, models, control, questions, composer, connections, panel, offered
     )
     results = Results(store, subagents)
-    posts = TurnPosts(composer, OutFiles(composer), answer_items, config.session.show_thoughts)
+    posts = TurnPosts(composer, OutFiles(composer), answer_items, settings.thoughts_at)
     ready = partial(_ready_parent, parent, toolkits)
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, posts)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
-    rest = (answer.run, jobs(work), running, toolkits.opening)
-    runner = TurnRunner(store, failures, policy, results, signs, *rest)
+    made = (answer.run, jobs(work), running, toolkits.opening)
+    runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
-    told, woken = config.access.owners, delivery.notify
-    platforms = PlatformSupervisor(
-        by_platform, connections, store, router, composer, told, woken, loading
-    )
+    rest = (composer, config.access.owners, delivery.notify, loading)
+    platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))
     parts = (router, questions, delivery, loading, toolkits, schedules)
     return App(config, store, platforms, scheduler, runner, *parts)

@@ -34,6 +34,7 @@ from agent.settings import (
     BudgetsConfig,
     CompactionConfig,
     DelegationConfig,
+    Dollars,
     Instructions,
     McpConfig,
     ModelsConfig,
@@ -83,6 +84,14 @@ class AccessConfig(Section):
     allow: Identities = ()
     owners: Identities = ()
     approvers: Identities = ()
+    pairing: bool = True
+
+
+class LimitsConfig(Section):
+    """Of one person; None where there is no limit."""
+
+    turns_per_minute: int | None = Field(default=None, ge=1)
+    cost_per_day: Dollars | None = None
 
 
 class Level(Section):
@@ -99,11 +108,15 @@ class EscalationConfig(Section):
 
 Busy = Literal["interrupt", "queue", "steer"]
 """What talk does during a turn."""
+Answer = Literal["mention", "all", "thread"]
+"""What of a group's talk is answered: what names the bot, all, or all with a thread for each
+question."""
 
 
 class SessionConfig(CompactionConfig):
     busy: Busy = "interrupt"
     max_iterations: int = Field(default=50, ge=1)
+    stream: bool = True
     show_thoughts: bool = False
     max_answer_messages: int = Field(default=20, ge=1)
     branch_summaries: Literal["off", "ask", "auto"] = "ask"
@@ -132,6 +145,8 @@ class ChatConfig(Section):
     instructions: Instructions | None = None
     model: str | None = None
     busy: Busy | None = None
+    stream: bool | None = None
+    answer: Answer | None = None
 
 
 class Config(PlatformSettings):
@@ -147,6 +162,7 @@ class Config(PlatformSettings):
     mcp: dict[Annotated[str, AfterValidator(_server_name)], McpConfig] = Field(default={})
     chats: dict[Address, ChatConfig] = Field(default={})
     budgets: BudgetsConfig = BudgetsConfig()
+    limits: LimitsConfig = LimitsConfig()
     _file: Path = PrivateAttr(default=DEFAULT_FILE)
 
     @property
@@ -194,24 +210,19 @@ class Config(PlatformSettings):
     def toolsets_at(self, address: str) -> frozenset[str]:
         """The toolsets of a conversation: its own, or those of all; of a topic, those of its
         chat, where it has none itself. The same holds for what follows."""
-        own = (chat.toolsets for chat in self._chats_at(address) if chat.toolsets is not None)
+        own = (chat.toolsets for chat in self.chats_at(address) if chat.toolsets is not None)
         return frozenset(next(own, self.tools.toolsets))
 
     def instructions_at(self, address: str) -> str:
         """What the agent is told besides in a conversation; "" for nothing."""
-        own = (chat.instructions for chat in self._chats_at(address))
+        own = (chat.instructions for chat in self.chats_at(address))
         return next(filter(None, own), self.agent.instructions or "")
 
     def model_at(self, address: str) -> str | None:
         """The name of the model that answers in a conversation; None: the parent's."""
-        return next(filter(None, (chat.model for chat in self._chats_at(address))), None)
+        return next(filter(None, (chat.model for chat in self.chats_at(address))), None)
 
-    def busy_at(self, address: str) -> Busy:
-        """What talk does during a turn in a conversation."""
-        own = (chat.busy for chat in self._chats_at(address) if chat.busy is not None)
-        return next(own, self.session.busy)
-
-    def _chats_at(self, address: str) -> Iterator[ChatConfig]:
+    def chats_at(self, address: str) -> Iterator[ChatConfig]:
         """What is said for a conversation, then for the chat that it is a topic of."""
         names = dict.fromkeys((address, address.partition("/")[0]))
         yield from (self.chats[name] for name in names if name in self.chats)

@@ -1,6 +1,6 @@
 """The seam to a language model: a request goes in, a reply or a ModelError comes out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -34,6 +34,10 @@ class ModelSpec:
     """Of a token that the provider had in its prompt cache; None: what any input costs."""
     fallback: tuple[str, ...] = ()
     """Names of the models that answer where this one fails, first one first."""
+    stall_seconds: float = 300.0
+    """Without a word of a streamed answer, thinking included, after which it is given up."""
+    sees: bool | None = None
+    """Whether it takes pictures; None: not known, so it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,19 @@ class ToolCall:
     """JSON text, as the model wrote it: untrusted, maybe broken."""
 
 
+def call_json(call: ToolCall) -> Json:
+    """A call as it stands in an assistant's message, in OpenAI's shape."""
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    }
+
+
 REQUIRED = "required"
+
+Heard = Callable[[str], None]
+"""Told each piece of an answer's text as it comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,9 @@ class Request:
     tool_choice: str = ""
     """"none": no tool may be called; REQUIRED: one must be; a tool's name: that one must be. ""
     leaves it to the model. A provider that takes no such wish is not told."""
+    heard: Heard | None = field(default=None, compare=False, repr=False)
+    """The answer is streamed, and this is told its text, piece by piece; neither thinking nor calls
+    of tools. What it was told is a beginning of the reply's content. None: the answer whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +140,19 @@ class ModelError(Exception):
     """A call failed. The text is for people: what happened, no secrets."""
 
     def __init__(
-        self, kind: ModelErrorKind, text: str, *, retry_after: float | None = None
+        self,
+        kind: ModelErrorKind,
+        text: str,
+        *,
+        retry_after: float | None = None,
+        partial: str = "",
     ) -> None:
+        """`partial`: the text that was heard of a streamed answer before it broke off. People have
+        seen it, so the call is not made again."""
         super().__init__(text)
         self.kind = kind
         self.retry_after = retry_after
+        self.partial = partial
 
 
 class Model(Protocol):

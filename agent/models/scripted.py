@@ -39,8 +39,9 @@ The file is YAML. The first rule that fits a request decides the reply:
 
 `reply` holds `text`, `tool_calls` (each a `name` and `arguments`: a mapping, or a string that is
 sent as it is, broken or not), `usage` (tokens; else about one for four characters), `delay`
-(seconds), or `error` (auth, rate_limit, context_length, bad_request, unavailable, bad_reply), with
-`retry_after` (seconds).
+(seconds before anything comes), `pace` (seconds between two words of an answer that is streamed),
+or `error` (auth, rate_limit, context_length, bad_request, unavailable, bad_reply), with
+`retry_after` (seconds). With `error` and `text`, a streamed answer breaks off after the text.
 
 In texts and arguments {last} stands for the text of the last user or tool message, {last_tool} for
 that of the last tool message, {1}, {2} … for the groups of `last` and then of each of `seen`.
@@ -67,7 +68,17 @@ from pydantic import (
     ValidationError,
 )
 
-from agent.models.base import ModelError, ModelErrorKind, ModelSpec, Reply, Request, ToolCall, price
+from agent.models.base import (
+    Heard,
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Reply,
+    Request,
+    ToolCall,
+    call_json,
+    price,
+)
 from agent.models.usage import MOST_TOKENS
 from storage.records.entries import Json, Usage, message
 
@@ -75,6 +86,7 @@ CHARACTERS_PER_TOKEN = 4
 
 Groups = tuple[str | None, ...]
 """What the groups of patterns found."""
+_WORD = re.compile(r"\S+\s*|\s+")
 _TEMPLATE = re.compile(r"\{(last|last_tool|\d+)\}")
 
 
@@ -129,6 +141,7 @@ class Answer(_Part):
     tool_calls: tuple[Call, ...] = ()
     usage: Spent | None = None
     delay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    pace: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     error: ModelErrorKind | None = None
     retry_after: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
@@ -169,9 +182,14 @@ class ScriptedModel:
         answer, groups = chosen
         if answer.delay:
             await asyncio.sleep(answer.delay)
+        text = _fill(answer.text, seen, groups)
+        if request.heard is not None:
+            await _say(text, request.heard, answer.pace)
         if answer.error is not None:
-            text = _fill(answer.text, seen, groups) or f"the script says {answer.error}"
-            raise ModelError(answer.error, text, retry_after=answer.retry_after)
+            why = f"the script says {answer.error}"
+            if request.heard is not None and text:
+                raise ModelError(answer.error, why, retry_after=answer.retry_after, partial=text)
+            raise ModelError(answer.error, text or why, retry_after=answer.retry_after)
         return _reply(request, seen, answer, groups)
 
     def _choose(self, request: Request, seen: "_Seen") -> tuple[Answer, Groups] | None:
@@ -317,6 +335,14 @@ def _reply(request: Request, seen: _Seen, answer: Answer, groups: Groups) -> Rep
     return Reply(text, calls, usage, _raw(text, calls))
 
 
+async def _say(text: str, heard: Heard, pace: float) -> None:
+    """Word by word."""
+    for word in _WORD.findall(text):
+        heard(word)
+        if pace:
+            await asyncio.sleep(pace)
+
+
 def _arguments(call: Call, seen: _Seen, groups: Groups) -> str:
     if isinstance(call.arguments, str):
         return _fill(call.arguments, seen, groups)
@@ -368,17 +394,5 @@ def _usage(spec: ModelSpec, spent: Spent) -> Usage:
 
 
 def _raw(text: str, calls: Sequence[ToolCall]) -> Json:
-    if not calls:
-        return message("assistant", text)
-    return message(
-        "assistant",
-        text,
-        tool_calls=[
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in calls
-        ],
-    )
+    more = {"tool_calls": [call_json(call) for call in calls]} if calls else {}
+    return message("assistant", text, **more)

@@ -12,6 +12,7 @@ from functools import partial
 from agent.concurrency import together
 from agent.models.base import (
     REQUIRED,
+    Heard,
     Model,
     ModelError,
     ModelErrorKind,
@@ -19,6 +20,7 @@ from agent.models.base import (
     Reply,
     Request,
     ToolCall,
+    call_json,
 )
 from agent.models.metering import Account, bill
 from agent.runtime.journal import Alongside, Journal
@@ -148,6 +150,10 @@ class Loop:
     on_tool: Callable[[str], None] | None = None
     """Told the name of each tool that starts."""
     on_files: OnFiles | None = None
+    heard: Heard | None = None
+    """Told the text of each reply as it comes; None where nobody wants it before it is whole."""
+    on_cut: OnReply | None = None
+    """Told, before it is appended, of what had come of a reply that broke off."""
 
     async def run(self) -> Result:
         """Until an answer, a final call, a wait or the limit. Raises ModelError."""
@@ -251,6 +257,7 @@ class Loop:
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
             tool_choice=tool_choice,
+            heard=self.heard,
         )
         reply = await self._complete(request)
         more = self.on_reply(reply) if self.on_reply is not None else None
@@ -342,14 +349,7 @@ class Loop:
 
 def assistant_draft(reply: Reply, agent: Agent) -> Draft:
     """A reply as an entry: the message in OpenAI's shape, and what it cost."""
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
-        for call in reply.tool_calls
-    ]
+    calls = [call_json(call) for call in reply.tool_calls]
     more: dict[str, object] = {"tool_calls": calls} if calls else {}
     said = message("assistant", reply.content, **more)
     body = {**said, "model": reply.model or agent.spec.model, "usage": usage_json(reply)}

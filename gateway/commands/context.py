@@ -16,6 +16,7 @@ from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
 from agent.runtime.loop import Agent
 from agent.tools.mcp.server import State
+from gateway.chat_settings import ChatSettings
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem
 from gateway.outbound.composer import Composer
@@ -43,7 +44,7 @@ class CommandContext:
     """What commands work with."""
 
     store: Store
-    config: Config
+    settings: ChatSettings
     models: Models
     turns: SessionControl
     questions: Questions
@@ -53,6 +54,10 @@ class CommandContext:
     panel: Live
     """Keeps the message of /agents up to date."""
     offered: OfferedTools
+
+    @property
+    def config(self) -> Config:
+        return self.settings.config
 
     @property
     def active(self) -> Mapping[int, Activity]:

@@ -1,6 +1,6 @@
 """What of a turn people see: each thing goes out in the transaction that stores it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agent.models.base import Reply
@@ -23,12 +23,13 @@ class TurnPosts:
     files: OutFiles
     items: AnswerItems
     """The buttons of an answer."""
-    show_thoughts: bool
+    thoughts_at: Callable[[str], bool]
+    """Whether the calls of `think` are shown in a conversation."""
 
     def of_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
         """What the model says; the last word ends the turn there too."""
         calls = reply.tool_calls[: agent.max_calls]
-        thoughts = thoughts_in(calls) if self.show_thoughts else []
+        thoughts = thoughts_in(calls) if self.thoughts_at(turn.address) else []
         said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
         parcels = [
             parcel

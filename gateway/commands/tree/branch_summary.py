@@ -49,7 +49,7 @@ def summed_up(tx: Transaction, call: CommandCall, move: Move) -> Move:
     """A move on which what is left is summarised as configured. Where that is always done, the
     leaf stays until the summary is written, in the session's lane."""
     left = tx.tree.session(move.session).leaf
-    mode = call.context.config.session.branch_summaries
+    mode = call.context.settings.summaries_at(call.address)
     if left is None or mode == "off":
         return move
     if not _is_worth_it(abandoned(tx, left, move.to, GLANCE)):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.settings import MOST_INSTRUCTIONS
+from gateway.chat_settings import ChatSettings
 from gateway.config import Config, load
 from gateway.errors import ConfigError
 
@@ -22,7 +23,7 @@ def test_without_a_word_nothing_is_different(tmp_path: Path) -> None:
     config = loaded(tmp_path, "")
     assert config.instructions_at(OTHER) == ""
     assert config.model_at(OTHER) is None
-    assert config.busy_at(OTHER) == "interrupt"
+    assert ChatSettings(config).busy_at(OTHER) == "interrupt"
 
 
 def test_a_chat_has_its_own_and_its_topics_have_the_chats(tmp_path: Path) -> None:
@@ -45,8 +46,8 @@ def test_a_chat_has_its_own_and_its_topics_have_the_chats(tmp_path: Path) -> Non
     for address in (GROUP, TOPIC):
         assert config.instructions_at(address) == "Be brief."
         assert config.model_at(address) == "cheap"
-    assert config.busy_at(GROUP) == "queue"
-    assert config.busy_at(TOPIC) == "steer"
+    assert ChatSettings(config).busy_at(GROUP) == "queue"
+    assert ChatSettings(config).busy_at(TOPIC) == "steer"
     assert config.instructions_at(OTHER) == "Be kind."
     assert config.model_at(OTHER) is None
 

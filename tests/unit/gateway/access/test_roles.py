@@ -24,7 +24,7 @@ OPEN = Question(
 
 
 def access(levels: tuple[Level, ...] = (), **lists: tuple[str, ...]) -> Access:
-    return Access(AccessConfig(**lists), EscalationConfig(levels=levels))
+    return Access(AccessConfig.model_validate(lists), EscalationConfig(levels=levels))
 
 
 def test_nobody_is_let_in_by_default() -> None:

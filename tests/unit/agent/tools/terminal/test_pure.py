@@ -32,7 +32,7 @@ def test_whatever_a_command_says_of_its_end_is_bounded_and_stays_inside(
 @given(
     st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1, max_size=20),
     st.dictionaries(
-        st.from_regex(r"[A-Z]{3,8}", fullmatch=True),
+        st.from_regex(r"V[A-Z]{3,8}", fullmatch=True),
         st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30),
         max_size=5,
     ),
