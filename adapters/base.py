@@ -107,6 +107,14 @@ class CommandSpec:
     """Name of its optional argument; "" where it takes none."""
     file: bool = False
     """Takes a file as well."""
+    owner: bool = False
+    """For owners alone: shown in their menus, and taken from them only."""
+    group: str = ""
+    """The heading that it stands under where commands are listed."""
+    details: str = ""
+    """Markdown: what it does in full, with examples."""
+    discreet: bool = False
+    """Its answer is for who asked alone, where the platform can show it so."""
 
 
 Receive = Callable[[Update], Awaitable[None]]
