@@ -194,6 +194,7 @@ def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | N
         api_base=section.api_base,
         gateway_url=section.gateway_url,
         commands=commands,
+        shards=section.shards,
     )
 
 
