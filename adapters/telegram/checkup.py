@@ -43,7 +43,7 @@ async def check(token: str, base_url: str, webhook_url: str | None = None) -> Ch
 def _with_webhook(who: str, seen: telegram.WebhookInfo, url: str, token: str) -> Checkup:
     if seen.url != url:
         other = "Telegram brings updates elsewhere" if seen.url else "no webhook is set yet"
-        return Checkup(who, notes=(f"{other}: bough run sets [telegram] webhook_url",))
+        return Checkup(who, notes=(f"{other}: bough run sets it",))
     waiting = f"{seen.pending_update_count} updates wait at Telegram"
     failed = seen.last_error_date
     if failed is None or datetime.now(UTC) - failed > _RECENT:

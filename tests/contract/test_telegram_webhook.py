@@ -20,7 +20,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.webhook import MOST_RETURNS, Webhook, WebhookListener, secret_of
 from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import ANN, TOKEN, Inbox, running, started
-from tests.stand_ins.telegram_webhook import SECRET
+from tests.stand_ins.telegram_webhook import SECRET, free_port
 
 BOB = 1002
 Receive = Callable[[Update], Awaitable[None]]
@@ -31,12 +31,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer(token=TOKEN) as server:
         yield server
         assert server.violations == []
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 @dataclass
