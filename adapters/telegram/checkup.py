@@ -44,7 +44,8 @@ def _with_webhook(who: str, seen: telegram.WebhookInfo, url: str, token: str) ->
     if seen.url != url:
         other = "Telegram brings updates elsewhere" if seen.url else "no webhook is set yet"
         return Checkup(who, notes=(f"{other}: bough run sets it",))
-    waiting = f"{seen.pending_update_count} updates wait at Telegram"
+    count = seen.pending_update_count
+    waiting = "1 update waits at Telegram" if count == 1 else f"{count} updates wait at Telegram"
     failed = seen.last_error_date
     if failed is None or datetime.now(UTC) - failed > _RECENT:
         return Checkup(who, notes=(f"the webhook is set, {waiting}",))

@@ -94,6 +94,7 @@ class WebhookListener:
         """Until cancelled. Misconfigured where the place to listen cannot be had, Telegram will
         not take the URL, or the token is no longer good."""
         self._receive = receive
+        self._waiting.clear()  # what an earlier run was cancelled in
         try:
             async with asyncio.TaskGroup() as self._group:
                 await self.server.open()

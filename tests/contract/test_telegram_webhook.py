@@ -416,3 +416,28 @@ async def test_the_secret_is_in_no_log(
             await bot.post(message(1), **{SECRET: secret_of(TOKEN)})
     assert secret_of(TOKEN) not in caplog.text
     assert secret_of(TOKEN) == secret_of(TOKEN) != secret_of(TOKEN + "x")
+
+
+async def test_what_was_being_taken_in_when_it_ended_is_taken_in_by_the_next_run(
+    telegram: TelegramServer,
+) -> None:
+    inbox, taking = Inbox(), asyncio.Event()
+
+    async def receive(update: Update) -> None:
+        taking.set()
+        await asyncio.Event().wait()
+
+    async with hooked(telegram, receive) as bot:
+        for number in range(3):
+            telegram.say(BOB + number, BOB + number, f"hello {number}")
+        await taking.wait()
+        await telegram.wait_for(lambda: len(bot.listener._waiting) == 3)
+        adapter = bot.adapter
+    await adapter.start()
+    try:
+        async with running(adapter, inbox.receive):
+            await telegram.wait_for(lambda: len(inbox.texts) == 3)
+            await telegram.wait_for(lambda: not telegram.world.pending)
+    finally:
+        await adapter.close()
+    assert sorted(inbox.texts) == ["hello 0", "hello 1", "hello 2"]

@@ -168,7 +168,7 @@ async def test_of_a_webhook_of_ones_own_the_doctor_says_how_it_does(
     telegram.methods.webhook = HOOK
     telegram.say(1001, 1001, "hello")
     assert await examine(file) == 0
-    assert "the webhook is set, 1 updates wait at Telegram" in capsys.readouterr().out
+    assert "the webhook is set, 1 update waits at Telegram" in capsys.readouterr().out
     telegram.methods.deliveries.last_error = (telegram.clock(), "Connection refused")
     assert await examine(file) == 1
     said = capsys.readouterr().out
