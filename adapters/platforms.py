@@ -198,6 +198,15 @@ def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | N
     )
 
 
+async def _check_discord(settings: PlatformSettings) -> Checkup:
+    from adapters.discord.adapter import DiscordAdapter
+
+    section = settings.discord
+    assert section is not None, "looked at only where it is configured"
+    token = section.token.get_secret_value()
+    return Checkup(await DiscordAdapter(token, section.api_base, section.gateway_url).look())
+
+
 def _terminal(settings: PlatformSettings, commands: Commands, reopen: Reopen | None) -> Adapter:
     """Drawn in place where it is a terminal that can be drawn on, else line by line."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
@@ -224,6 +233,7 @@ DISCORD = Platform(
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
     largest_upload=10 * MEGABYTE,
+    check=_check_discord,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
 )
 TERMINAL = Platform(

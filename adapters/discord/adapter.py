@@ -101,6 +101,17 @@ class DiscordAdapter:
         self._receiver = Receiver(client, me, self._deferrals, self._ready.set)
         return str(me)
 
+    async def look(self) -> str:
+        """Who the bot is, and nothing that changes anything there. Raises as `start` does."""
+        await self.close()
+        try:
+            _, _, me = await self._signed_in(1)
+        except AdapterError as problem:
+            raise _start_failed(problem, self._api_base) from problem.__cause__
+        finally:
+            await self.close()
+        return str(me)
+
     async def _signed_in(self, shards: int) -> tuple[discord.Client, Rest, discord.ClientUser]:
         self._client = client = new_client(self._api_base, self._gateway_url, shards)
         self._rest = rest = Rest(client)

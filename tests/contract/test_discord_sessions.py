@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from adapters.base import Misconfigured
 from adapters.discord import client as clients
 from adapters.discord.adapter import DiscordAdapter
 from tests.stand_ins.discord import DiscordServer
@@ -209,3 +210,12 @@ async def test_an_unreadable_number_of_shards_is_one(server: DiscordServer) -> N
     finally:
         await adapter.close()
         server.violations.clear()
+
+
+async def test_a_look_says_who_the_bot_is_and_registers_nothing(server: DiscordServer) -> None:
+    adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url)
+    assert await adapter.look() == "bough"
+    assert {request.method for request in server.requests} == {"GET"}
+    with pytest.raises(Misconfigured, match=r"discord\.token"):
+        await DiscordAdapter("wrong", server.api_base, server.gateway_url).look()
+    assert server.gateway.opened == 0
