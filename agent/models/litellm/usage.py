@@ -37,6 +37,19 @@ def listed_cache_prices(litellm: Any, model: str, provider: str) -> CachePrices:
     return CachePrices(1.0 if read is None else read / fresh, (written or fresh) / fresh)
 
 
+def priced(litellm: Any, model: str, provider: str, response: Any) -> Any:
+    """A streamed answer with what it cost by litellm's list, as one in one piece has it."""
+    hidden = response._hidden_params
+    if hidden.get("response_cost") is None:
+        try:
+            cost = litellm.completion_cost(response, model, custom_llm_provider=provider)
+        except Exception:  # noqa: BLE001
+            # It raises a bare Exception for every model that is not listed.
+            return response
+        hidden["response_cost"] = cost
+    return response
+
+
 def own_price(
     spec: ModelSpec, read: int, written: int, cache: CacheUse, listed: CachePrices
 ) -> float | None:
