@@ -32,10 +32,14 @@ Prepare = Callable[[Sequence[Rule]], Awaitable[Ask]]
 
 def asking(model: Model, *, streamed: bool = False, **spec: Any) -> Ask:
     async def ask(
-        *messages: Json, tools: Sequence[Json] = (), heard: Heard | None = None, **more: Any
+        *messages: Json,
+        tools: Sequence[Json] = (),
+        heard: Heard | None = None,
+        whole: bool = False,
+        **more: Any,
     ) -> Reply:
         pieces: list[str] = []
-        if heard is None and streamed:
+        if heard is None and streamed and not whole:
             heard = pieces.append
         reply = await model.complete(
             Request(ModelSpec("parent", "m", **spec, **more), messages, tools, heard=heard)
@@ -168,7 +172,7 @@ async def test_a_busy_model_says_how_long_to_wait(prepare: Prepare) -> None:
     answer = Answer(text="too fast", error=ModelErrorKind.RATE_LIMIT, retry_after=1.5)
     ask = await prepare([Rule(reply=answer)])
     with pytest.raises(ModelError, match="too fast") as caught:
-        await ask(USER)
+        await ask(USER, whole=True)
     assert caught.value.retry_after == 1.5
 
 

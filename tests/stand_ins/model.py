@@ -215,7 +215,7 @@ class ModelServer:
 
     async def _stream(self, request: web.Request, received: Received) -> web.StreamResponse:
         """The same answer as server-sent events, as the rules say it: word by word where they have
-        a pace. What fails after the first word is cut."""
+        a pace. What fails after the first word is cut, or says why within the stream."""
         words: asyncio.Queue[str] = asyncio.Queue()
         asked = replace(_asked(received), heard=words.put_nowait)
         answering = asyncio.create_task(self._model.complete(asked))
@@ -237,8 +237,7 @@ class ModelServer:
         except ModelError as error:
             if not error.partial:
                 return _failure(error)
-            assert request.transport is not None
-            request.transport.close()
+            await _break_off(request, response, error)
             return response
         finally:
             answering.cancel()
@@ -261,21 +260,37 @@ def _parse(body: Any, headers: Mapping[str, str]) -> Received:
     )
 
 
+_FAILURES = {
+    ModelErrorKind.AUTH: (401, "invalid_api_key"),
+    ModelErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded"),
+    ModelErrorKind.CONTEXT_LENGTH: (400, "context_length_exceeded"),
+    ModelErrorKind.BAD_REQUEST: (400, "invalid_request_error"),
+    ModelErrorKind.UNAVAILABLE: (503, "server_error"),
+}
+
+
 def _failure(error: ModelError) -> web.Response:
     """A scripted error as OpenAI's server would put it."""
-    status, code = {
-        ModelErrorKind.AUTH: (401, "invalid_api_key"),
-        ModelErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded"),
-        ModelErrorKind.CONTEXT_LENGTH: (400, "context_length_exceeded"),
-        ModelErrorKind.BAD_REQUEST: (400, "invalid_request_error"),
-        ModelErrorKind.UNAVAILABLE: (503, "server_error"),
-        ModelErrorKind.BAD_REPLY: (200, ""),
-    }[error.kind]
     if error.kind is ModelErrorKind.BAD_REPLY:
         return web.Response(text=HTML.body, content_type=HTML.content_type)
+    status, code = _FAILURES[error.kind]
     headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:g}"}
     text = _error_body(str(error), code)
     return web.Response(status=status, text=text, headers=headers, content_type="application/json")
+
+
+async def _break_off(request: web.Request, response: web.StreamResponse, error: ModelError) -> None:
+    """The same in the middle of a stream: "unavailable" is a cut connection."""
+    match error.kind:
+        case ModelErrorKind.UNAVAILABLE:
+            assert request.transport is not None
+            request.transport.close()
+        case ModelErrorKind.BAD_REPLY:
+            await response.write(b'data: {"choices": [{"del\n\n')
+        case kind:
+            await response.write(
+                f"data: {_error_body(str(error), _FAILURES[kind][1])}\n\n".encode()
+            )
 
 
 def _error_body(message: str, code: str = "injected") -> str:
