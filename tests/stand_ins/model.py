@@ -124,7 +124,8 @@ class ModelServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=LARGEST_REQUEST)
-        app.router.add_post("/v1/chat/completions", self._chat)
+        for path in ("/v1/chat/completions", "/v1/messages"):  # of Claude's, for faults only
+            app.router.add_post(path, self._chat)
         app.router.add_get("/v1/models", self._models)
         # Handlers are cancelled when their client goes, so that Hang can tell.
         self._runner = web.AppRunner(

@@ -55,7 +55,7 @@ class Events:
         """Nothing more will come. Of an answer without any event: the one object that it is."""
         rest, self._rest = self._rest.rstrip(b"\r"), b""
         yield from self._line(rest.decode(errors="replace"))
-        yield from self._line("")
+        self._data.clear()  # half an event: the connection was cut
         if not self.any and not self.done:
             whole = _object("\n".join(self._plain))
             if whole is not None:
