@@ -72,7 +72,7 @@ class Gathered:
                 for call in value:
                     self._calls.add(call)
             elif key == "thinking_blocks" and isinstance(value, list):
-                _think(self._more.setdefault(key, []), value)
+                think(self._more.setdefault(key, []), value)
             elif isinstance(value, list) and isinstance(self._more.get(key, []), list):
                 self._more[key] = [*self._more.get(key, []), *value]
             else:
@@ -182,12 +182,15 @@ def _joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _think(blocks: list[Any], pieces: list[Any]) -> None:
+def think(blocks: list[Any], pieces: list[Any]) -> None:
     """Thinking comes in pieces, and its signature at the end."""
     for piece in pieces:
         last: Any = blocks[-1] if blocks else None
         if _is_thinking(piece) and _is_thinking(last) and not last.get("signature"):
-            last["thinking"] = f"{last.get('thinking') or ''}{piece.get('thinking') or ''}"
+            thought, more = last.get("thinking") or "", piece.get("thinking") or ""
+            # litellm sends all of it again beside the signature of Claude.
+            again = bool(thought and piece.get("signature") and more.startswith(thought))
+            last["thinking"] = more if again else thought + more
             if piece.get("signature"):
                 last["signature"] = piece["signature"]
         else:

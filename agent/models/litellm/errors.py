@@ -27,6 +27,7 @@ _SECRET = re.compile(r"\b(sk|pk|gsk|xai)-[\w*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s
 _LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:-]*)+")
 
 
+_WITHIN_A_STREAM = "MidStreamFallbackError"
 _NAMED = {
     "rate_limit": ModelErrorKind.RATE_LIMIT,
     "authentication": ModelErrorKind.AUTH,
@@ -111,6 +112,12 @@ def kind_of_failure(said: Json) -> ModelErrorKind:
 
 def _own(spec: ModelSpec, error: Exception) -> ModelError:
     """Nothing failed below litellm: it would not send the request, or could not read the answer."""
+    within = getattr(error, "original_exception", None)
+    if type(error).__name__ == _WITHIN_A_STREAM and within is not None:
+        text = _LITELLM_PREFIX.sub("", str(within).partition("\n")[0])
+        status = getattr(within, "status_code", None)
+        kind = kind_of(status) if isinstance(status, int) else ModelErrorKind.UNAVAILABLE
+        return model_error(spec, kind, text)
     status = getattr(error, "status_code", None)
     text = _LITELLM_PREFIX.sub("", str(error).partition("\n")[0])
     if _NO_CREDENTIALS.search(text):

@@ -6,16 +6,16 @@ was cut between two events. Other protocols are litellm's to read.
 """
 
 import asyncio
-import importlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from agent.models.base import ModelErrorKind, ModelSpec
 from agent.models.heard import Listener
-from agent.models.litellm.chunks import Gathered
+from agent.models.litellm.chunks import Gathered, think
 from agent.models.litellm.errors import kind_of_failure, model_error
 from agent.models.litellm.sse import Events, NoEvent
+from agent.models.litellm.usage import in_one_piece
 from storage.json_text import clean
 from storage.records.entries import Json
 
@@ -25,7 +25,11 @@ AFTER_THE_END = 5.0
 _READ_HERE = "OpenAIChatCompletionStreamingHandler"
 """litellm's reader of OpenAI's protocol, as nobody has changed it for a provider of their own."""
 
-Alive = Callable[[], None]
+
+class Alive(Protocol):
+    def __call__(self, ended: bool = False) -> None:
+        """Something came; what is `ended` need not come any further."""
+        ...
 
 
 @asynccontextmanager
@@ -35,7 +39,11 @@ async def watched(spec: ModelSpec) -> AsyncIterator[Alive]:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(spec.stall_seconds) as quiet:
-            yield lambda: quiet.reschedule(loop.time() + spec.stall_seconds)
+
+            def alive(ended: bool = False) -> None:
+                quiet.reschedule(None if ended else loop.time() + spec.stall_seconds)
+
+            yield alive
     except TimeoutError:
         if not quiet.expired():
             raise
@@ -83,7 +91,7 @@ async def _read_events(
     def take(chunk: Json) -> None:
         _check(spec, chunk)
         gathered.add(chunk)
-        alive()
+        alive(ended=bool(gathered.finish))
 
     try:
         async with asyncio.timeout(None) as rest:
@@ -118,11 +126,8 @@ def _check(spec: ModelSpec, chunk: Json) -> None:
 
 
 def _as_response(litellm: Any, gathered: Gathered) -> Any:
-    """What litellm makes of the same answer in one piece; odd usage is mended there."""
-    place = importlib.import_module("litellm.llms.openai.chat.gpt_transformation")
-    convert = place.convert_to_model_response_object
-    whole = gathered.completion()
-    response = convert(response_object=whole, model_response_object=litellm.ModelResponse())
+    """What litellm makes of the same answer in one piece."""
+    response = in_one_piece(litellm, gathered.completion())
     if gathered.text and response.choices:
         # litellm would take out of the text what looks like thinking; but it has been heard.
         message = response.choices[0].message
@@ -136,19 +141,32 @@ async def _read_there(
 ) -> Any:
     chunks: list[Any] = []
     text: list[str] = []
-    async for chunk in stream:
-        alive()
-        chunks.append(chunk)
-        for choice in chunk.choices[:1]:
-            if isinstance(content := choice.delta.content, str) and content:
-                said = clean(content)
-                text.append(said)
-                listener(said)
+    thoughts: list[Any] = []
+    try:
+        async with asyncio.timeout(None) as rest:
+            async for chunk in stream:
+                chunks.append(chunk)
+                for choice in chunk.choices[:1]:
+                    think(thoughts, getattr(choice.delta, "thinking_blocks", None) or [])
+                    if isinstance(content := choice.delta.content, str) and content:
+                        said = clean(content)
+                        text.append(said)
+                        listener(said)
+                ended = bool(stream.received_finish_reason)
+                alive(ended=ended)
+                if ended and rest.when() is None:
+                    rest.reschedule(asyncio.get_running_loop().time() + AFTER_THE_END)
+    except TimeoutError:
+        if not rest.expired():
+            raise
     if chunks and not stream.received_finish_reason:
         broken = "the connection was cut in the middle of the answer"
         raise model_error(spec, ModelErrorKind.UNAVAILABLE, broken)
     whole = litellm.stream_chunk_builder(chunks, messages=arguments["messages"])
     if whole is None:
         raise model_error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
-    whole.choices[0].message.content = "".join(text) or None
+    message = whole.choices[0].message
+    message.content = "".join(text) or None
+    if thoughts:
+        message.thinking_blocks = thoughts  # litellm puts each together twice
     return whole

@@ -12,6 +12,7 @@ from agent.models.litellm.prompt_cache import CacheUse
 from agent.models.usage import dollars, readable_usage
 
 _LLMS = "litellm.llms"
+_OPENAI = f"{_LLMS}.openai.chat.gpt_transformation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def read_leniently() -> None:
     """litellm takes no reply of a server whose usage has one odd number. Where servers speak
     OpenAI's protocol it is mended before it is read, elsewhere it counts as not given: then we
     estimate. Once for the process."""
-    _mend_openai(importlib.import_module(f"{_LLMS}.openai.chat.gpt_transformation"))
+    _mend_openai(importlib.import_module(_OPENAI))
     anthropic = importlib.import_module(f"{_LLMS}.anthropic.chat.transformation").AnthropicConfig
     _give_object(anthropic, "transform_parsed_response", "usage")
     _guard(anthropic, "calculate_usage")
@@ -74,6 +75,13 @@ def read_leniently() -> None:
     name = "_transform_google_generate_content_to_openai_model_response"
     _give_object(gemini, name, "usageMetadata")
     _guard(gemini, "_calculate_usage", static=True)
+
+
+def in_one_piece(litellm: Any, whole: Mapping[str, Any]) -> Any:
+    """An answer in OpenAI's shape as litellm reads one that was not streamed."""
+    place = importlib.import_module(_OPENAI)
+    convert = place.convert_to_model_response_object
+    return convert(response_object=whole, model_response_object=litellm.ModelResponse())
 
 
 def _mend_openai(place: Any) -> None:
