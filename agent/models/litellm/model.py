@@ -217,6 +217,7 @@ def _import_litellm() -> Any:
     for name in ("httpx", "openai"):  # the first logs URLs, which may carry a key
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+    warnings.filterwarnings("ignore", r"Item '\w+' on TypedDict class", UserWarning)
     # A call that is cancelled at the right moment leaves one behind, which does no harm.
     warnings.filterwarnings("ignore", r"coroutine '\w+\.acompletion' was never", RuntimeWarning)
     return litellm
