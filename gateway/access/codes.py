@@ -9,7 +9,7 @@ import secrets
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without 0 and O, 1 and I: they are taken for each other."""
 LENGTH = 8
-_SHAPE = re.compile(rf"[{ALPHABET}]{{4}}-?[{ALPHABET}]{{4}}", re.IGNORECASE)
+_SHAPE = re.compile(rf"[{ALPHABET}]{{4}}-?[{ALPHABET}]{{4}}", re.IGNORECASE | re.ASCII)
 
 
 def new_code() -> str:

@@ -76,7 +76,7 @@ class ShowPerson(Action):
         back = button("Back", PeoplePage(self.page))
         if right is None:
             return Reply(NOBODY.format(who=self.identity), [back])
-        return Reply(_line(right, tx.now), [*role_buttons(right), back])
+        return Reply(_line(right, tx.now), [*role_buttons(right), back], call.who)
 
 
 def _listed(tx: Transaction, call: CommandCall, page: int) -> Reply:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from adapters.base import CommandSpec
-from adapters.platforms import ANYBODY, private_chat
+from adapters.platforms import private_chat
 from gateway.access.codes import code_in, is_code, new_code, sealed
 from gateway.access.roles import Access
 from gateway.commands.buttons import button
@@ -96,7 +96,7 @@ def tell_of_more(tx: Transaction, access: Access, composer: Composer) -> None:
         tx.directory.set_fact(NOTICES, {"since": tx.now, "told": 0, "more": 0})
         more = heard["more"]
         text = f"🚪 {more} more {'person' if more == 1 else 'people'} asked to be let in; /people"
-        for address in _owners(access, composer):
+        for address in _owners(access, composer).values():
             for parcel in composer.post(address, f"{text} shows who waits."):
                 tx.outbox.enqueue(parcel)
 
@@ -129,18 +129,18 @@ def _notice(tx: Transaction, access: Access, composer: Composer, asks: RequestDr
         button("Let in", LetIn(asks.identity), style="primary"),
         button("Ignore", Ignore(asks.identity), beside=True),
     ]
-    for address in _owners(access, composer):
-        send_menu(tx, composer.post(address, text), items, private=True)
+    for owner, address in _owners(access, composer).items():
+        send_menu(tx, composer.post(address, text), items, private=True, by=owner)
 
 
-def _owners(access: Access, composer: Composer) -> list[str]:
-    """Addresses of their private chats."""
-    chats = [private_chat(owner) for owner in access.owners() if not owner.endswith(ANYBODY)]
-    return [
-        chat.address
-        for chat in chats
-        if chat is not None and chat.chat and composer.serves(chat.address)
-    ]
+def _owners(access: Access, composer: Composer) -> dict[str, str]:
+    """The addresses of their private chats, by identity."""
+    chats = {owner: private_chat(owner) for owner in access.owners()}
+    return {
+        owner: chat.address
+        for owner, chat in chats.items()
+        if chat is not None and composer.serves(chat.address)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +173,23 @@ def _open(tx: Transaction, identity: str) -> PairingRequest | None:
 def _let_in(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     asks = _open(tx, identity)
     if asks is None:
-        return _over(tx, identity)
+        return _over(tx, identity, call.who)
     return _admit(tx, call, asks, Role.MEMBER, None)
 
 
-def _over(tx: Transaction, identity: str) -> Reply:
+def _over(tx: Transaction, identity: str, by: str) -> Reply:
     """There is nothing to decide any more; what there is instead."""
     right = tx.rights.get(identity)
     if right is None or not right.holds(tx.now):
         return Reply(EXPIRED)
     text = f"{person(right.name, identity)} is let in already: {standing(right, tx.now)}."
-    return Reply(text, role_buttons(right))
+    return Reply(text, role_buttons(right), by)
 
 
 def _ignore(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     asks = _open(tx, identity)
     if asks is None:
-        return _over(tx, identity)
+        return _over(tx, identity, call.who)
     tx.pairing.ignore(identity)
     tx.directory.audit("stranger ignored", call.who, {"identity": identity, "name": asks.name})
     who = person(asks.name, identity)
@@ -205,7 +205,7 @@ def _admit(
         return Reply(LAST.format(who=asks.identity))
     welcome(tx, call, right)
     text = f"✅ {person(right.name, right.identity)} is let in: {standing(right, tx.now)}."
-    return Reply(text, role_buttons(right))
+    return Reply(text, role_buttons(right), call.who)
 
 
 def _pair(tx: Transaction, call: CommandCall) -> Outcome:

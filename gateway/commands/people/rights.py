@@ -141,9 +141,9 @@ def _change(tx: Transaction, call: CommandCall, wanted: SetRole) -> Reply:
     draft = RightDraft(right.identity, right.name, role, right.until, call.who)
     changed = give(tx, access_of(call), draft)
     if changed is None:
-        return Reply(LAST.format(who=right.identity), role_buttons(right))
+        return Reply(LAST.format(who=right.identity), role_buttons(right), call.who)
     text = f"{person(changed.name, changed.identity)} is {standing(changed, tx.now)}."
-    return Reply(text, role_buttons(changed))
+    return Reply(text, role_buttons(changed), call.who)
 
 
 def _remove(tx: Transaction, call: CommandCall, identity: str) -> Reply:
@@ -151,7 +151,7 @@ def _remove(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     if right is None:
         return _not_given(call, identity)
     if is_last(tx, access_of(call), identity):
-        return Reply(LAST.format(who=identity), role_buttons(right))
+        return Reply(LAST.format(who=identity), role_buttons(right), call.who)
     tx.rights.take(identity)
     tx.directory.set_fact(OWNERS, tx.now)
     end_work_of(tx, identity)
