@@ -26,10 +26,8 @@ async def test_the_list_says_who_may_talk_by_what_and_by_whom(store: Store) -> N
         text = await gives(g, "/people")
         assert "`telegram:1` · owner · by bough.toml" in text
         assert "`telegram:2` · member · by bough.toml" in text
-        assert (
-            f"User {STRANGER} (`{BEN}`) · member · since 0 s ago · for good · by `telegram:1`"
-            in (text)
-        )
+        facts = "member · since 0 s ago · for good · by `telegram:1`"
+        assert f"User {STRANGER} (`{BEN}`) · {facts}" in text
         assert "User 77 (`telegram:77`) · 0 s ago" in text
         shown = newest(g)
         assert labels(shown) == [f"User {STRANGER}", "Let in User 77", "Ignore User 77"]
