@@ -32,7 +32,7 @@ async def test_on_telegram_a_forwarded_code_and_command_do_nothing(tmp_path: Pat
         code = told.partition("your code is ")[2][:9]
         origin = {"type": "hidden_user", "sender_user_name": "Mallory", "date": 1_700_000_000}
         g.say(f"/pair {code} owner", forward_origin=origin)
-        await g.hears(f"you said: > [forwarded from Mallory]\n> /pair {code} owner")
+        await g.hears("you said: > [forwarded from Mallory]")
         await handled(g)
         assert await g.read(lambda tx: tx.rights.all()) == []
 
