@@ -386,7 +386,7 @@ def test_no_text_and_no_entities_are_too_strange(chat: int, text: str, marks: li
         assert len(arrived.text) <= len(text)
 
 
-ORIGINS = {
+ORIGINS: dict[str, Json] = {
     "Olga Lee": {
         "type": "user",
         "sender_user": {"id": 5, "is_bot": False, "first_name": "Olga", "last_name": "Lee"},
