@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.platforms import PLATFORMS, TERMINAL
+from gateway.chat_settings import ChatSettings
 from gateway.config import Config
 from gateway.inbound.router import Router
 from gateway.loading import Loading
@@ -57,6 +58,7 @@ class App:
         self.scheduler.start(self.runner.advance)
         self.store.watch(self._committed)
         try:
+            await self.settings.read(self.store)
             await self.tools.start()
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
@@ -90,6 +92,11 @@ class App:
             self.delivery.notify()
         if news.schedules:
             self.schedules.changed()
+        self.settings.changed(news.choices)
+
+    @property
+    def settings(self) -> ChatSettings:
+        return self.router.context.settings
 
     async def _lost(self, loss: StoreLost) -> StoreLost:
         """Save what can be saved and tell the owners; the loss with all that is to be said."""
@@ -127,6 +134,7 @@ class App:
     async def _look_after(self) -> None:
         await self.router.sweep()
         await self.router.note_ignored()
+        await self.settings.read(self.store)  # what another process changed
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
         self.delivery.notify()  # of what another process put in: `bough sessions` writes beside us
 

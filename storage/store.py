@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from storage.records.buttons import ButtonRow
+from storage.records.chat_settings import ChatChoiceChange, ChatChoices
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
 from storage.records.inbox_outbox import (
@@ -306,6 +307,8 @@ class Transaction(Protocol):
     @property
     def buttons(self) -> Buttons: ...
     @property
+    def chat_settings(self) -> ChatChoices: ...
+    @property
     def questions(self) -> Questions: ...
     @property
     def delegations(self) -> Delegations: ...
@@ -339,9 +342,11 @@ class Committed:
     """The outbox got rows."""
     schedules: bool = False
     """Something may be due at another time than before."""
+    choices: tuple[ChatChoiceChange, ...] = ()
+    """What was chosen for conversations, in order."""
 
     def __bool__(self) -> bool:
-        return self.outbox or self.schedules or bool(self.sessions)
+        return self.outbox or self.schedules or bool(self.sessions or self.choices)
 
 
 class Store(Protocol):
@@ -351,8 +356,8 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox, or changed a schedule: before its caller goes on, and
-        whether or not that one still waits. A failed commit is not told."""
+        something into an inbox or the outbox, or changed a schedule or a choice: before its caller
+        goes on, and whether or not that one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

@@ -53,6 +53,12 @@ class Access:
         """Whether somebody may let calls run, before any level is reached; and take that back."""
         return identity == LOCAL or _listed(identity, self.call_approvers or self._approvers)
 
+    def may_set(self, identity: str, *, private: bool) -> bool:
+        """Whether somebody may choose what holds in a conversation: in private, whoever talks
+        there; in a group, owners and approvers."""
+        trusted = self.is_owner(identity) or self.may_approve(identity)
+        return trusted or (private and self.may_command(identity))
+
     def someone_approves(self) -> bool:
         """Whether there is anybody who may let calls run, at some level."""
         return bool(self.call_approvers) or self.has_approvers()

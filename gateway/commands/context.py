@@ -16,6 +16,7 @@ from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
 from agent.runtime.loop import Agent
 from agent.tools.mcp.server import State
+from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem
@@ -194,6 +195,11 @@ class Action:
     name: ClassVar[str]
     """As it is stored with the button."""
     moves: ClassVar[bool] = False
+
+    def refused(self, access: Access, who: str, *, private: bool) -> str:
+        """What somebody is told who may press its message's buttons, but not this one; "" where
+        they may."""
+        return ""
 
     @abstractmethod
     def plan(self, tx: Transaction, call: CommandCall) -> Outcome: ...

@@ -11,6 +11,7 @@ from adapters.base import CommandSpec
 from agent.text.markdown import escape
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import ONLY_BY_BUTTON
+from gateway.access.roles import Access
 from gateway.commands import performer
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.activity import ACTIVITY
@@ -26,6 +27,7 @@ from gateway.commands.sessions.search import FINDING
 from gateway.commands.sessions.sessions import CONVERSATIONS
 from gateway.commands.sessions.switch import OPENING
 from gateway.commands.sessions.transfer import EXCHANGE
+from gateway.commands.settings import SETTINGS
 from gateway.commands.tools import TOOLS
 from gateway.commands.tree.branch_summary import LEAVE, SUMMARIES, SUMMARY, Leaving
 from gateway.commands.tree.branches import BRANCH_POINTS
@@ -74,6 +76,7 @@ COMMANDS: Mapping[str, Command] = {
         *SUMMARIES,
         *RETRYING,
         *CHOOSING,
+        *SETTINGS,
         *FANNING,
         *ALTERNATIVES,
     )
@@ -134,6 +137,12 @@ def moves(run: OnMenu) -> bool:
     says."""
     does = action_of(run) or COMMANDS.get(line_of(run).split()[0])
     return does is not None and does.moves
+
+
+def refused(run: OnMenu, access: Access, who: str) -> str:
+    """Why somebody may not press a button that others may; "" where they may."""
+    does = action_of(run)
+    return does.refused(access, who, private=run.private) if does is not None else ""
 
 
 def line_of(run: OnMenu) -> str:

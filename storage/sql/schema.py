@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0050_model_changes"
+HEAD = "0052_chat_settings"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -337,4 +337,14 @@ facts = Table(
     metadata,
     Column("name", Words, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+chat_settings = Table(
+    "chat_settings",
+    metadata,
+    Column("address", Words, primary_key=True),
+    Column("key", Words, primary_key=True),
+    Column("value", Words, nullable=False),
+    Column("by_whom", Words, nullable=False),
+    Column("time", Double, nullable=False),
 )

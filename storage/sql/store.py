@@ -16,6 +16,7 @@ from storage.errors import StoreError, StoreLost, StoreUnavailable
 from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlButtons
+from storage.sql.repositories.chat_settings import SqlChatChoices
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
@@ -47,6 +48,7 @@ class SqlTransaction:
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
         self.buttons = SqlButtons(connection)
+        self.chat_settings = SqlChatChoices(connection, now)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
@@ -60,7 +62,12 @@ class SqlTransaction:
     @property
     def committed(self) -> Committed:
         """What is to be told once it is."""
-        return Committed(frozenset(self.inbox.grew), self.outbox.grew, self.schedules.changed)
+        return Committed(
+            frozenset(self.inbox.grew),
+            self.outbox.grew,
+            self.schedules.changed,
+            tuple(self.chat_settings.changes),
+        )
 
 
 class SqlStore:
