@@ -186,6 +186,9 @@ class Command:
     """Comes to a `Move`: a button for it stays while somebody else's turn runs."""
     listed: bool = True
     """In menus and in /help."""
+    lacking: Callable[[Transaction, CommandCall], str] | None = None
+    """Why a place has nothing that it could be about, with what to do; "" where it has. It is not
+    in /help there, and says so when it is typed alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from agent.text.markdown import bounded, escape
+from agent.text.plain import plain
 from agent.text.untrusted import visible
 from storage.records.entries import Entry, Json, Kind, Label, content_text
 from storage.store import Transaction
@@ -101,8 +102,13 @@ def words(entry: Entry) -> str:
 
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
-    """One line, not escaped."""
-    return one_line(words(entry), limit)
+    """One line without Markdown's marks, not escaped."""
+    return preview(words(entry), limit)
+
+
+def preview(markdown: str, limit: int) -> str:
+    """One line of what a text says, not escaped."""
+    return one_line(plain(markdown[: 8 * limit]), limit)
 
 
 def one_line(text: str, limit: int) -> str:
