@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
@@ -124,7 +124,7 @@ async def _check_telegram(settings: PlatformSettings) -> Checkup:
     section = settings.telegram
     assert section is not None, "looked at only where it is configured"
     found = await check(section.token.get_secret_value(), section.base_url)
-    return found if section.mode == "polling" else Checkup(found.who)
+    return found if section.mode == "polling" else replace(found, troubles=())
 
 
 def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
