@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from agent.text.fault_words import fault_words
 from agent.text.suggestion import LONGEST, MOST, nearest
 
 PREFIX = "BOUGH_"
@@ -21,32 +22,6 @@ ANY = "*"
 _CREDENTIALS = ("token", "key", "keys", "secret")
 _NEARLY = 0.9
 """How alike a variable and a key must be: other programs may have variables that begin so, too."""
-
-_PLAIN = {
-    "missing": "is missing",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty",
-    "string_type": 'must be text, in quotes: "…"',
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "is too large",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "tuple_type": "must be a list: […]",
-    "dict_type": "must be a section of its own: […] above its keys",
-    "model_type": "must be a section of its own: […] above its keys",
-    "model_attributes_type": "must be a section of its own: […] above its keys",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-}
-"""What is said of each kind of fault, by pydantic's names for them."""
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -64,10 +39,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _words(kind: str, said: str, details: Mapping[str, Any]) -> str:
-    if kind == "value_error":  # ours, and for people
-        return said.removeprefix("Value error, ")
-    known = _PLAIN.get(kind)
-    return known.format(**details) if known is not None else f"is no value of this key. {README}"
+    return fault_words(kind, said, details) or f"is no value of this key. {README}"
 
 
 def keys_of(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
