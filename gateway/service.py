@@ -12,6 +12,7 @@ from functools import partial
 from adapters.platforms import PLATFORMS, TERMINAL
 from gateway.access.announcing import NOBODY, NOBODY_YET, invitation, who_may_talk
 from gateway.access.roles import Access
+from gateway.chat_settings import ChatSettings
 from gateway.commands.people.requests import end_lapsed
 from gateway.config import Config
 from gateway.inbound.router import Router
@@ -63,6 +64,7 @@ class App:
         self.store.watch(self._committed)
         try:
             await once_there(partial(self._access.given.read, self.store), "who may talk")
+            await self.settings.read(self.store)
             await self.tools.start()
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
@@ -99,6 +101,11 @@ class App:
             self.delivery.notify()
         if news.schedules:
             self.schedules.changed()
+        self.settings.changed(news.choices)
+
+    @property
+    def settings(self) -> ChatSettings:
+        return self.router.context.settings
 
     @property
     def _access(self) -> Access:
@@ -167,6 +174,7 @@ class App:
         await self.router.sweep()
         await self.router.note_ignored()
         await self._look_after_people()
+        await self.settings.read(self.store)  # what another process changed
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
         self.delivery.notify()  # of what another process put in: `bough sessions` writes beside us
 

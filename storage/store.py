@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from storage.records.buttons import ButtonRow
+from storage.records.chat_settings import ChatChoiceChange, ChatChoices
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
 from storage.records.inbox_outbox import (
@@ -307,6 +308,8 @@ class Transaction(Protocol):
     @property
     def buttons(self) -> Buttons: ...
     @property
+    def chat_settings(self) -> ChatChoices: ...
+    @property
     def questions(self) -> Questions: ...
     @property
     def delegations(self) -> Delegations: ...
@@ -346,9 +349,12 @@ class Committed:
     """Something may be due at another time than before."""
     rights: Mapping[str, Right | None] = field(default_factory=dict)
     """By identity, what somebody may do from now on; None: nothing."""
+    choices: tuple[ChatChoiceChange, ...] = ()
+    """What was chosen for conversations, in order."""
 
     def __bool__(self) -> bool:
-        return self.outbox or self.schedules or bool(self.sessions or self.rights)
+        grew = bool(self.sessions or self.rights or self.choices)
+        return grew or self.outbox or self.schedules
 
 
 class Store(Protocol):
@@ -358,7 +364,7 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox, or changed a schedule or a right: before its caller
+        something into an inbox or the outbox, or changed a schedule, right or choice: before its
         goes on, and whether or not that one still waits. A failed commit is not told."""
         ...
 

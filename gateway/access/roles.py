@@ -87,6 +87,12 @@ class Access:
             return identity == LOCAL or _listed(identity, self.call_approvers)
         return self._decides(identity)
 
+    def may_set(self, identity: str, *, private: bool) -> bool:
+        """Whether somebody may choose what holds in a conversation: in private, whoever talks
+        there; in a group, owners and approvers."""
+        trusted = self.is_owner(identity) or self.may_approve(identity)
+        return trusted or (private and self.may_command(identity))
+
     def someone_approves(self) -> bool:
         """Whether there is anybody who may let calls run, at some level."""
         return bool(self.call_approvers) or self.has_approvers()

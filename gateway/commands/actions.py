@@ -13,6 +13,7 @@ from gateway.commands.people.rights import RemovePerson, SetRole
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
+from gateway.commands.settings import ChooseSetting
 from gateway.commands.tree.branch_summary import Bring
 from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick
@@ -26,6 +27,7 @@ ACTIONS: dict[str, type[Action]] = {
     for action in (
         Back,
         Bring,
+        ChooseSetting,
         DeleteNote,
         DiffPage,
         ForgetMe,

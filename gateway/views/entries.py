@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from agent.text.markdown import bounded, escape
+from agent.text.plain import plain
 from agent.text.untrusted import visible
 from storage.records.entries import Entry, Json, Kind, Label, content_text, is_cut
 from storage.store import Transaction
@@ -104,10 +105,15 @@ def words(entry: Entry) -> str:
 
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
-    """One line, not escaped."""
+    """One line without Markdown's marks, not escaped."""
     if is_cut(entry):
-        return one_line(words(entry), limit - len(CUT_OFF)) + CUT_OFF
-    return one_line(words(entry), limit)
+        return preview(words(entry), limit - len(CUT_OFF)) + CUT_OFF
+    return preview(words(entry), limit)
+
+
+def preview(markdown: str, limit: int) -> str:
+    """One line of what a text says, not escaped."""
+    return one_line(plain(markdown[: 8 * limit]), limit)
 
 
 def one_line(text: str, limit: int) -> str:

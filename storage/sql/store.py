@@ -16,6 +16,7 @@ from storage.errors import StoreError, StoreLost, StoreUnavailable
 from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlButtons
+from storage.sql.repositories.chat_settings import SqlChatChoices
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
@@ -48,6 +49,7 @@ class SqlTransaction:
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
         self.buttons = SqlButtons(connection)
+        self.chat_settings = SqlChatChoices(connection, now)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
@@ -63,8 +65,13 @@ class SqlTransaction:
     @property
     def committed(self) -> Committed:
         """What is to be told once it is."""
-        inbox, outbox = frozenset(self.inbox.grew), self.outbox.grew
-        return Committed(inbox, outbox, self.schedules.changed, self.rights.changed)
+        return Committed(
+            frozenset(self.inbox.grew),
+            self.outbox.grew,
+            self.schedules.changed,
+            self.rights.changed,
+            tuple(self.chat_settings.changes),
+        )
 
 
 class SqlStore:

@@ -6,7 +6,7 @@ from sqlalchemy import Boolean, Column, Double
 from storage.sql.dialect import Words
 
 revision = "0053_people"
-down_revision = "0050_model_changes"
+down_revision = "0052_chat_settings"
 branch_labels = None
 depends_on = None
 
