@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 from adapters.base import Adapter, Commands
 from adapters.checkup import Checkup
 from adapters.events import Conversation
+from adapters.pacing import Limit, Rates
 from adapters.terminal.adapter import Reopened, TerminalAdapter
 
 ANYBODY = "*"
@@ -103,6 +104,8 @@ class Platform:
     could miss. Raises an AdapterError."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
+    rates: Rates | None = None
+    """How fast it lets a bot speak; None where nobody counts."""
 
 
 def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
@@ -156,6 +159,14 @@ TELEGRAM = Platform(
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     sign_up="@BotFather in Telegram: /newbot",
+    # Published: about 1 message a second in a chat, short bursts aside, 20 a minute in a group and
+    # 30 a second in all. So the second message of an answer does not wait, the fourth does.
+    rates=Rates(
+        private=(Limit(3, 3.0, kept=1),),
+        group=(Limit(3, 3.0, kept=1), Limit(20, 60.0, kept=8)),
+        whole=(Limit(28, 1.0, kept=10),),
+        groups=re.compile("[-@].*", re.DOTALL),
+    ),
 )
 DISCORD = Platform(
     "discord",
@@ -167,6 +178,15 @@ DISCORD = Platform(
     private_prefix="user:",
     largest_upload=10 * MEGABYTE,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
+    # Published: 50 requests a second in all. What holds in a channel Discord says with each answer,
+    # and discord.py keeps to it; it is 5 in 5 seconds for each kind of request.
+    rates=Rates(
+        private=(Limit(5, 5.0, kept=1),),
+        group=(Limit(5, 5.0, kept=1),),
+        whole=(Limit(45, 1.0, kept=15),),
+        groups=re.compile("(?!user:).*", re.DOTALL),
+        apart=True,
+    ),
 )
 TERMINAL = Platform(
     "terminal",
@@ -175,6 +195,7 @@ TERMINAL = Platform(
     person=re.compile(".+", re.DOTALL),
 )
 PLATFORMS = {platform.name: platform for platform in (TELEGRAM, DISCORD, TERMINAL)}
+RATES = {name: platform.rates for name, platform in PLATFORMS.items() if platform.rates is not None}
 
 
 def configured(settings: PlatformSettings) -> list[Platform]:

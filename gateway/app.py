@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.platforms import TERMINAL, Reopen, configured
+from adapters.pacing import Rates
+from adapters.platforms import RATES, TERMINAL, Reopen, configured
 from agent.compaction.service import Compacting
 from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
@@ -37,6 +38,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
 from gateway.outbound.out_files import OutFiles
+from gateway.outbound.pace import Pace
 from gateway.platform_supervisor import PlatformSupervisor
 from gateway.questions.service import Questions
 from gateway.schedules.due import DueSchedules
@@ -74,10 +76,12 @@ async def bootstrap(
     store: Store | None = None,
     model: Model | None = None,
     tools: Sequence[Tool] = (),
+    rates: Mapping[str, Rates] | None = None,
 ) -> App:
     """Wire everything. What is given is used instead of what the configuration names; `terminal`:
     the chat in this terminal, whatever platforms are configured; `tools` are given to models
-    besides.
+    besides; `rates`, by platform, hold instead of the platforms' own. Adapters that are given have
+    none.
 
     StoreUnavailable where the database cannot be used.
     """
@@ -85,6 +89,8 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
+    if rates is None:
+        rates = RATES if adapters is None else {}
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -103,6 +109,7 @@ async def bootstrap(
         impatient,
         tuple(tools),
         Loading(partial(_load, litellm) if needs_litellm(models) else None),
+        Pace(rates),
     )
 
 
@@ -127,6 +134,7 @@ def _assemble(
     judge_model: Model,
     tools: tuple[Tool, ...],
     loading: Loading,
+    pace: Pace,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation, config.tools.approvers)
@@ -137,7 +145,7 @@ def _assemble(
     failures = Failures(store, composer)
     connections, scheduler = Connections(), InProcessScheduler()
     running: dict[int, Turn] = {}
-    notices = Notices(connections)
+    notices = Notices(connections, pace)
     toolkits = Toolkits.of(config, store, redactor_of(config))
     factory = _factory(config, store, models, toolkits.kits(store, composer, access, tools))
     compacting = Compacting(model, config.session, models.find(config.session.summary_model or ""))
@@ -161,7 +169,7 @@ def _assemble(
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
-    delivery = Delivery(store, connections)
+    delivery = Delivery(store, connections, pace)
     rest = (composer, config.access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))
