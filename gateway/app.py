@@ -23,6 +23,7 @@ from agent.runtime.loop import Agent
 from agent.tools.approval.guard import Guard, Redact
 from agent.tools.approval.rules import Rules
 from agent.tools.base import Kit, Tool
+from gateway.access.quota import Quota
 from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.commands.context import CommandContext, OfferedTools
@@ -167,7 +168,7 @@ def _assemble(
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
     made = (answer.run, jobs(work), running, toolkits.opening)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
-    talk = Arrivals(control, runner).talk
+    talk = Arrivals(control, runner, Quota(config.limits)).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections, pace)
     rest = (composer, config.access.owners, delivery.notify, loading)

@@ -15,7 +15,7 @@ from tests.stand_ins.telegram_world import words
 CHATS = range(5001, 5051)
 LONG = "\n\n".join(f"Part {number}. " + "word " * 150 for number in range(1, 13))
 """Three messages of Telegram's."""
-TALK = [
+TALK: list[dict[str, Any]] = [
     {"when": {"last": "long"}, "reply": {"text": LONG, "delay": 0.5}},
     {"reply": {"text": "you said: {last}", "delay": 0.5}},
 ]
@@ -23,7 +23,7 @@ OPEN: dict[str, Any] = {
     "access": {"allow": ["telegram:*", "discord:*"]},
     "session": {"busy": "queue"},
 }
-IN_A_CHANNEL = [{"reply": {"text": "you said: {last}"}}]
+IN_A_CHANNEL: list[dict[str, Any]] = [{"reply": {"text": "you said: {last}"}}]
 
 
 def parts(texts: list[str]) -> list[int]:
