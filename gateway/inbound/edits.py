@@ -17,6 +17,7 @@ from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
 from gateway.commands.tree.siblings import Reask, is_on_path, is_said
 from gateway.outbound.buttons import send_menu
+from gateway.turns.late import without_note
 from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
 from storage.records.entries import Entry, Json
@@ -181,8 +182,9 @@ def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow
 
 
 def _reads(body: Json, other: Json) -> bool:
-    """Whether two bodies say the same to people; one may be from before speakers were kept."""
-    return bool(body.get("content") == other["content"])
+    """Whether two bodies say the same to people; one may be from before speakers were kept, or
+    have a note on how late it was read."""
+    return without_note(str(body.get("content"))) == without_note(str(other["content"]))
 
 
 def _is_same(waiting: InboxRow, edit: InboxRow) -> bool:
