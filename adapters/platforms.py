@@ -60,6 +60,7 @@ class TelegramSettings(_Section):
     webhook_url: Url | None = None
     webhook_secret: Token | None = None
     listen: str = "127.0.0.1:8443"
+    paced: bool = True
 
 
 class DiscordSettings(_Section):
@@ -67,6 +68,7 @@ class DiscordSettings(_Section):
     api_base: Url = "https://discord.com/api/v10"
     gateway_url: str | None = None
     shards: int | None = Field(default=None, ge=1)
+    paced: bool = True
 
 
 class PlatformSettings(_Section):
@@ -195,12 +197,20 @@ TERMINAL = Platform(
     person=re.compile(".+", re.DOTALL),
 )
 PLATFORMS = {platform.name: platform for platform in (TELEGRAM, DISCORD, TERMINAL)}
-RATES = {name: platform.rates for name, platform in PLATFORMS.items() if platform.rates is not None}
 
 
 def configured(settings: PlatformSettings) -> list[Platform]:
     """The platforms that have a section."""
     return [each for each in PLATFORMS.values() if getattr(settings, each.name, None) is not None]
+
+
+def rates_of(settings: PlatformSettings) -> dict[str, Rates]:
+    """By platform, how fast those may speak that are to keep to it."""
+    return {
+        each.name: each.rates
+        for each in configured(settings)
+        if each.rates is not None and getattr(settings, each.name).paced
+    }
 
 
 def checked_identity(value: str) -> str:

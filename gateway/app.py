@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.pacing import Rates
-from adapters.platforms import RATES, TERMINAL, Reopen, configured
+from adapters.platforms import TERMINAL, Reopen, configured, rates_of
 from agent.compaction.service import Compacting
 from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
@@ -77,12 +76,10 @@ async def bootstrap(
     store: Store | None = None,
     model: Model | None = None,
     tools: Sequence[Tool] = (),
-    rates: Mapping[str, Rates] | None = None,
 ) -> App:
     """Wire everything. What is given is used instead of what the configuration names; `terminal`:
     the chat in this terminal, whatever platforms are configured; `tools` are given to models
-    besides; `rates`, by platform, hold instead of the platforms' own. Adapters that are given have
-    none.
+    besides.
 
     StoreUnavailable where the database cannot be used.
     """
@@ -90,8 +87,7 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
-    if rates is None:
-        rates = RATES if adapters is None else {}
+    pace = Pace(rates_of(config) if adapters is None else {})
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -110,7 +106,7 @@ async def bootstrap(
         impatient,
         tuple(tools),
         Loading(partial(_load, litellm) if needs_litellm(models) else None),
-        Pace(rates),
+        pace,
     )
 
 

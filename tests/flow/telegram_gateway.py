@@ -7,12 +7,11 @@ request to Telegram against its published description, where that is at hand.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adapters.pacing import Rates
 from agent.models.base import Model, Reply, Request
 from agent.models.scripted import Rule
 from gateway.app import bootstrap
@@ -48,15 +47,12 @@ class TelegramGateway:
         self.models = models
         self.config = config
         self._store = store
-        self.rates: Mapping[str, Rates] | None = {}
-        """Without any, tests need not wait for each other's messages; None: the platforms' own."""
         self.app: App | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         config = Config.model_validate(self.config)
-        store = await self._store.open(config.storage.url)
-        self.app = await bootstrap(config, store=store, rates=self.rates)
+        self.app = await bootstrap(config, store=await self._store.open(config.storage.url))
         ready = asyncio.Event()
         self._task = asyncio.create_task(self.app.run(ready=ready))
         waiting = asyncio.create_task(ready.wait())
@@ -181,6 +177,7 @@ def configuration(folder: Path, telegram: TelegramServer, models: ModelServer) -
             "token": telegram.token,
             "base_url": telegram.base_url,
             "base_file_url": telegram.base_file_url,
+            "paced": False,
         },
         "models": tiers,
         "access": {"owners": [f"telegram:{OWNER}"], "allow": [f"telegram:{ANN}"]},

@@ -32,7 +32,7 @@ def parts(texts: list[str]) -> list[int]:
 
 async def test_fifty_chats_at_once_on_telegram_meet_no_429(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
-        g.rates = None
+        del g.config["telegram"]["paced"]
         g.telegram.limits = limits = TelegramLimits()
         await g.start()
         for chat in CHATS:
@@ -65,7 +65,7 @@ async def test_without_a_pace_the_same_server_refuses(tmp_path: Path) -> None:
 async def test_people_who_ask_a_group_at_once_meet_no_429(tmp_path: Path) -> None:
     group = -500
     async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
-        g.rates = None
+        del g.config["telegram"]["paced"]
         g.telegram.limits = limits = TelegramLimits()
         await g.start()
         for number in range(5):
@@ -77,7 +77,7 @@ async def test_people_who_ask_a_group_at_once_meet_no_429(tmp_path: Path) -> Non
 async def test_a_chat_that_telegram_holds_up_holds_up_no_other(tmp_path: Path) -> None:
     slow, others = CHATS[0], CHATS[1:8]
     async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
-        g.rates = None
+        del g.config["telegram"]["paced"]
         g.telegram.limits = limits = TelegramLimits()
         await g.start()
         for chat in (slow, *others):
@@ -102,7 +102,7 @@ async def test_a_chat_that_telegram_holds_up_holds_up_no_other(tmp_path: Path) -
 async def test_many_channels_at_once_on_discord_meet_no_429(tmp_path: Path) -> None:
     users = [f"person{number}" for number in range(50)]
     async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
-        g.rates = None
+        del g.config["discord"]["paced"]
         g.discord.limits = limits = DiscordLimits()
         await g.start()
         for user in users:
@@ -119,7 +119,7 @@ async def test_many_channels_at_once_on_discord_meet_no_429(tmp_path: Path) -> N
 
 async def test_a_channel_that_discord_holds_up_holds_up_no_other(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
-        g.rates = None
+        del g.config["discord"]["paced"]
         await g.start()
         slow = g.discord.dm_of("slow")
         g.discord.inject("POST", f"/channels/{slow.id}/messages$", Throttle(3.0), times=1)

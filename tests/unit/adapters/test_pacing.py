@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adapters.events import Conversation
 from adapters.pacing import MANY, Limit, Pacer, Rates
-from adapters.platforms import RATES
+from adapters.platforms import DISCORD, TELEGRAM, TERMINAL, PlatformSettings, rates_of
 
 ANN, BEN, GROUP = (Conversation("telegram", chat) for chat in ("1", "2", "-5"))
 RATE = Rates(
@@ -145,11 +145,16 @@ def test_chats_that_were_silent_for_long_are_forgotten() -> None:
 
 
 def test_the_platforms_rates_are_within_what_is_published() -> None:
-    telegram, discord = RATES["telegram"], RATES["discord"]
+    telegram, discord = TELEGRAM.rates, DISCORD.rates
+    assert telegram is not None and discord is not None and TERMINAL.rates is None
     assert all(each.count <= 30 * each.seconds for each in telegram.whole)
     assert all(each.count <= each.seconds for each in telegram.private)
     assert any(each.count <= 20 and each.seconds >= 60 for each in telegram.group)
     assert all(each.count <= 50 * each.seconds for each in discord.whole)
-    assert "terminal" not in RATES
     for chat, is_group in {"-100123": True, "@name": True, "1001": False}.items():
         assert bool(telegram.groups.fullmatch(chat)) is is_group
+
+
+def test_a_server_that_does_not_count_is_not_waited_for() -> None:
+    sections = {"telegram": {"token": "1:a", "paced": False}, "discord": {"token": "a"}}
+    assert list(rates_of(PlatformSettings.model_validate(sections))) == ["discord"]
