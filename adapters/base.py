@@ -180,9 +180,11 @@ class AdapterError(Exception):
 class Throttled(AdapterError):
     """Too fast. Nothing was sent."""
 
-    def __init__(self, retry_after: float) -> None:
+    def __init__(self, retry_after: float, *, everywhere: bool = False) -> None:
+        """`everywhere`: not in this conversation alone."""
         super().__init__(f"the platform asks to wait {retry_after:g} s")
         self.retry_after = retry_after
+        self.everywhere = everywhere
 
 
 class Unavailable(AdapterError):

@@ -19,6 +19,7 @@ from adapters.base import Adapter, Commands
 from adapters.checkup import Checkup
 from adapters.events import Conversation
 from adapters.listening import Listen
+from adapters.pacing import Limit, Rates
 from adapters.terminal.adapter import Reopened, TerminalAdapter
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class TelegramSettings(_Section):
     webhook_url: Url | None = None
     webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = None
     listen: Annotated[str, AfterValidator(_listen)] = "127.0.0.1:8443"
+    paced: bool = True
 
     @model_validator(mode="after")
     def _webhook_can_be_reached(self) -> Self:
@@ -112,6 +114,7 @@ class DiscordSettings(_Section):
     api_base: Url = "https://discord.com/api/v10"
     gateway_url: str | None = None
     shards: int | None = Field(default=None, ge=1)
+    paced: bool = True
 
 
 class PlatformSettings(_Section):
@@ -149,6 +152,8 @@ class Platform:
     could miss. Raises an AdapterError."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
+    rates: Rates | None = None
+    """How fast it lets a bot speak; None where nobody counts."""
 
 
 def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
@@ -223,6 +228,14 @@ TELEGRAM = Platform(
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     sign_up="@BotFather in Telegram: /newbot",
+    # Published: about 1 message a second in a chat, short bursts aside, 20 a minute in a group and
+    # 30 a second in all. So the second message of an answer does not wait, the fourth does.
+    rates=Rates(
+        private=(Limit(1, 1.0),),
+        group=(Limit(1, 1.0), Limit(20, 60.0, kept=8)),
+        whole=(Limit(28, 1.0, kept=10),),
+        groups=re.compile("[-@].*", re.DOTALL),
+    ),
 )
 DISCORD = Platform(
     "discord",
@@ -235,6 +248,15 @@ DISCORD = Platform(
     largest_upload=10 * MEGABYTE,
     check=_check_discord,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
+    # Published: 50 requests a second in all. What holds in a channel Discord says with each answer,
+    # and discord.py keeps to it; it is 5 in 5 seconds for each kind of request.
+    rates=Rates(
+        private=(Limit(5, 5.0, kept=1),),
+        group=(Limit(5, 5.0, kept=1),),
+        whole=(Limit(45, 1.0, kept=15),),
+        groups=re.compile("(?!user:).*", re.DOTALL),
+        apart=True,
+    ),
 )
 TERMINAL = Platform(
     "terminal",
@@ -248,6 +270,15 @@ PLATFORMS = {platform.name: platform for platform in (TELEGRAM, DISCORD, TERMINA
 def configured(settings: PlatformSettings) -> list[Platform]:
     """The platforms that have a section."""
     return [each for each in PLATFORMS.values() if getattr(settings, each.name, None) is not None]
+
+
+def rates_of(settings: PlatformSettings) -> dict[str, Rates]:
+    """By platform, how fast those may speak that are to keep to it."""
+    return {
+        each.name: each.rates
+        for each in configured(settings)
+        if each.rates is not None and getattr(settings, each.name).paced
+    }
 
 
 def checked_identity(value: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.platforms import TERMINAL, Reopen, configured
+from adapters.platforms import TERMINAL, Reopen, configured, rates_of
 from agent.compaction.service import Compacting
 from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
@@ -22,6 +22,7 @@ from agent.runtime.loop import Agent
 from agent.tools.approval.guard import Guard, Redact
 from agent.tools.approval.rules import Rules
 from agent.tools.base import Kit, Tool
+from gateway.access.quota import Quota
 from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.commands.context import CommandContext, OfferedTools
@@ -37,6 +38,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from gateway.outbound.delivery import Delivery
 from gateway.outbound.out_files import OutFiles
+from gateway.outbound.pace import Pace
 from gateway.platform_supervisor import PlatformSupervisor
 from gateway.questions.service import Questions
 from gateway.schedules.due import DueSchedules
@@ -85,6 +87,7 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
+    pace = Pace(rates_of(config) if adapters is None else {})
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -103,6 +106,7 @@ async def bootstrap(
         impatient,
         tuple(tools),
         Loading(partial(_load, litellm) if needs_litellm(models) else None),
+        pace,
     )
 
 
@@ -127,6 +131,7 @@ def _assemble(
     judge_model: Model,
     tools: tuple[Tool, ...],
     loading: Loading,
+    pace: Pace,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
     access = Access(config.access, config.escalation, config.tools.approvers)
@@ -137,7 +142,7 @@ def _assemble(
     failures = Failures(store, composer)
     connections, scheduler = Connections(), InProcessScheduler()
     running: dict[int, Turn] = {}
-    notices = Notices(connections)
+    notices = Notices(connections, pace)
     toolkits = Toolkits.of(config, store, redactor_of(config))
     factory = _factory(config, store, models, toolkits.kits(store, composer, access, tools))
     compacting = Compacting(model, config.session, models.find(config.session.summary_model or ""))
@@ -159,9 +164,9 @@ def _assemble(
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
     made = (answer.run, jobs(work), running, toolkits.opening)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
-    talk = Arrivals(control, runner).talk
+    talk = Arrivals(control, runner, Quota(config.limits)).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
-    delivery = Delivery(store, connections)
+    delivery = Delivery(store, connections, pace)
     rest = (composer, access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))

@@ -89,7 +89,7 @@ class AccessConfig(Section):
 
 
 class LimitsConfig(Section):
-    """Of one person; None where there is no limit."""
+    """Of one person, and of one conversation; None where there is no limit."""
 
     turns_per_minute: int | None = Field(default=None, ge=1)
     cost_per_day: Dollars | None = None

@@ -364,8 +364,8 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox, or changed a schedule, right or choice: before its
-        goes on, and whether or not that one still waits. A failed commit is not told."""
+        something into an inbox or the outbox, or changed a schedule, a right or a choice: before
+        its caller goes on, and whether or not that one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

@@ -52,6 +52,7 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         reply_to=_reply_to(message),
         reply_token=_reply_token(message, me),
         files=_files(message),
+        sent=message.created_at.timestamp(),
     )
 
 
@@ -65,7 +66,8 @@ def normalize_edit(message: discord.Message, me: DiscordUser) -> Message | None:
     said = normalize_message(message, me)
     if said is None or message.edited_at is None or not message.content:
         return None
-    return replace(said, key=f"{said.key}:edit:{message.edited_at.isoformat()}", kind="edit")
+    key, sent = f"{said.key}:edit:{message.edited_at.isoformat()}", message.edited_at.timestamp()
+    return replace(said, key=key, kind="edit", sent=sent)
 
 
 def normalize_interaction(
@@ -123,6 +125,7 @@ def _command(interaction: discord.Interaction[discord.Client]) -> Message | None
         private=_is_private(interaction.channel),
         handle=_handle("command", interaction),
         files=tuple(_attached(options, data.get("resolved") or {})),
+        sent=interaction.created_at.timestamp(),
     )
 
 

@@ -129,7 +129,9 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
         return ReplyRefused(text)
     match error.status:
         case 429:
-            return Throttled(_retry_after(error))
+            # discord.py raises this where what stands in front of Discord refuses all we send.
+            everywhere = not error.response.headers.get("Via")
+            return Throttled(_retry_after(error), everywhere=everywhere)
         case 401:
             return Misconfigured(f"{text}; the bot token is not valid any more")
         case 403 if not _is_json(error):

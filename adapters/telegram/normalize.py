@@ -82,6 +82,7 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         reply_to="" if forwarded else _reply_to(message),
         reply_token="" if forwarded else _reply_token(message, me),
         files=_files(message),
+        sent=message.date.timestamp(),
     )
 
 
@@ -95,7 +96,7 @@ def _edit(message: telegram.Message, me: telegram.User) -> Message | None:
     date = message.edit_date or message.date
     digest = sha256(arrived.text.encode()).hexdigest()[:16]
     key = f"{arrived.key}:edit:{int(date.timestamp())}:{digest}"
-    return replace(arrived, key=key, kind="edit")
+    return replace(arrived, key=key, kind="edit", sent=date.timestamp())
 
 
 def _press(query: telegram.CallbackQuery) -> Press | None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from gateway.access.denials import NOT_YOURS
+from gateway.access.quota import Quota
 from gateway.commands.context import (
     Act,
     CarryOut,
@@ -23,9 +24,10 @@ from gateway.commands.context import (
     Slow,
 )
 from gateway.outbound.buttons import distinct, send_menu
+from gateway.turns.turn import TALK
 from storage.errors import LeafMoved
 from storage.records.entries import LeafMove
-from storage.records.inbox_outbox import Arrival, OutboxDraft
+from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
 from storage.store import Transaction
 
 TRIES = 5
@@ -61,10 +63,30 @@ async def _look(call: CommandCall, plan: Plan) -> tuple[Outcome, LeafMove | None
     """What a command comes to as things are, and what last moved the leaf that it would move."""
 
     def look(tx: Transaction) -> tuple[Outcome, LeafMove | None]:
-        outcome = plan(tx, call)
+        outcome = _within_limits(tx, call, plan(tx, call))
         return outcome, _newest_move(tx, outcome.session) if isinstance(outcome, Move) else None
 
     return await call.context.store.read(look)
+
+
+def _within_limits(tx: Transaction, call: CommandCall, outcome: Outcome) -> Outcome:
+    """What a command comes to where that would be more turns than its giver, or the conversation,
+    may begin: nothing, and they are told each time."""
+    job = outcome.job if isinstance(outcome, Move) else outcome
+    turns = _turns(job) if isinstance(job, Job) else 0
+    over = _quota(call).over(tx, call.who, call.address, turns) if turns else None
+    return outcome if over is None else Reply(over.text)
+
+
+def _turns(job: Job) -> int:
+    """How many turns a job is."""
+    if job.kind not in TALK:
+        return 0
+    return len(job.payload["models"]) if job.kind is InboxKind.FAN else 1
+
+
+def _quota(call: CommandCall) -> Quota:
+    return Quota(call.context.config.limits)
 
 
 async def _at_once(
@@ -90,7 +112,7 @@ async def _in_lane(
         last = _newest_move(tx, session)
         if last is not None and last != seen and last.by != call.who:
             raise LeafMoved(f"session {session} was moved by {last.by}")
-        _do(tx, call, plan(tx, call))
+        _do(tx, call, _within_limits(tx, call, plan(tx, call)))
 
     if call.session is not None and call.session != session:
         await turns.leave(call.session, call.address)
@@ -135,6 +157,8 @@ def _move(tx: Transaction, call: CommandCall, move: Move) -> None:
 
 
 def _leave_job(tx: Transaction, call: CommandCall, session: int, job: Job) -> None:
+    if turns := _turns(job):
+        _quota(call).take(tx, call.who, call.address, turns)
     key = f"{job.kind}:{call.row.id}"
     row = tx.inbox.receive(Arrival(key, job.kind, call.address, job.payload, session))
     if row is not None and job.entry is not None:

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Literal
 
 from adapters.events import Message
+from gateway.access.quota import Quota
 from gateway.commands.buttons import button
 from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
 from gateway.commands.tree.siblings import Reask, is_on_path, is_said
 from gateway.outbound.buttons import send_menu
+from gateway.turns.late import without_note
 from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
 from storage.records.entries import Entry, Json
@@ -69,15 +71,33 @@ class Edits:
         """A message that came in before, of somebody who may talk, has another text now. `row`:
         the edit's own, unfinished."""
         turns, who = self.context.turns, message.user.identity
-        found = await self.context.store.read(partial(_find, row=row))
+        found, over = await self.context.store.read(partial(self._look, row=row, who=who))
         if found is None:
             return await carry_out(lambda tx: None)
+        if over:
+            return await carry_out(partial(self._refuse, row=row, who=who))
         session, still = found.session, None
         async with AsyncExitStack() as lane:
             if found.newest and turns.may_cut(session, who, private=message.private):
                 await lane.enter_async_context(turns.scheduler.hold(session))
                 still = session
             await carry_out(partial(self._take_in, row=row, still=still))
+
+    def _look(self, tx: Transaction, row: InboxRow, who: str) -> tuple[_Found, bool]:
+        """What it is about, and whether asking it again would be over a limit."""
+        found = _find(tx, row)
+        asks = isinstance(found, _Told) and found.newest
+        return found, asks and self._quota.over(tx, who, row.address) is not None
+
+    def _refuse(self, tx: Transaction, row: InboxRow, who: str) -> None:
+        over = self._quota.over(tx, who, row.address)
+        if over is not None and (text := self._quota.refuse(tx, over, who, row.address)):
+            parcels = self.context.composer.post(row.address, text, reply_to=_id(row))
+            send_menu(tx, parcels, (), private=row.payload["private"])
+
+    @property
+    def _quota(self) -> Quota:
+        return Quota(self.context.config.limits)
 
     def _take_in(self, tx: Transaction, row: InboxRow, still: int | None) -> None:
         """`still`: the session in which no turn runs."""
@@ -97,6 +117,7 @@ class Edits:
         if (full := no_room_below(tx, session, to, self.context.config.session)) is not None:
             parcels = self.context.composer.post(row.address, full, reply_to=_id(row))
             return send_menu(tx, parcels, (), private=row.payload["private"])
+        self._quota.take(tx, who, row.address)
         leaf = self.context.turns.cut(tx, session)
         tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")
         tx.inbox.receive(_again(row, session))
@@ -161,8 +182,9 @@ def _told(tx: Transaction, session: int, entry: Entry, unfinished: list[InboxRow
 
 
 def _reads(body: Json, other: Json) -> bool:
-    """Whether two bodies say the same to people; one may be from before speakers were kept."""
-    return bool(body.get("content") == other["content"])
+    """Whether two bodies say the same to people; one may be from before speakers were kept, or
+    have a note on how late it was read."""
+    return without_note(str(body.get("content"))) == without_note(str(other["content"]))
 
 
 def _is_same(waiting: InboxRow, edit: InboxRow) -> bool:

@@ -13,8 +13,10 @@ from typing import Any
 
 from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.cleaning import clean
+from adapters.events import Conversation
 from agent.backoff import backoff
 from gateway.outbound.composer import outgoing
+from gateway.outbound.pace import Pace
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
 from storage.records.inbox_outbox import OutboxRow, StoredFile
@@ -34,9 +36,12 @@ UNREACHED = "what it said did not reach this chat"
 
 
 class Delivery:
-    def __init__(self, store: Store, adapters: Mapping[str, Adapter]) -> None:
+    def __init__(
+        self, store: Store, adapters: Mapping[str, Adapter], pace: Pace | None = None
+    ) -> None:
         self._store = store
         self._adapters = adapters
+        self._pace = pace if pace is not None else Pace()
         self._news = asyncio.Event()
         self._looking = True
         self._taken: set[int] = set()
@@ -171,14 +176,16 @@ class Delivery:
                 await asyncio.sleep(next(pauses))
 
     async def _attempt(self, row: OutboxRow, plain: bool) -> str | None:
-        adapter = self._adapter(row.address)
-        if adapter is None:
-            raise _Away
-        edited, file = await self._edited(row), await self._file(row)
-        message = outgoing(row, edited, file=file, plain=plain)
-        if message is None:
-            raise PutAside("the message it changes was never sent")
-        return await adapter.deliver(message)
+        """In its turn; only then is read what is to be sent, which may be large."""
+        async with self._pace.turn(Conversation.parse(row.address), row.kind):
+            adapter = self._adapter(row.address)
+            if adapter is None:
+                raise _Away
+            edited, file = await self._edited(row), await self._file(row)
+            message = outgoing(row, edited, file=file, plain=plain)
+            if message is None:
+                raise PutAside("the message it changes was never sent")
+            return await adapter.deliver(message)
 
     async def _edited(self, row: OutboxRow) -> OutboxRow | None:
         """The row that an edit changes. It went out before: conversations are sent in order."""

@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+from gateway.access.quota import Quota
 from gateway.turns.control import SessionControl
+from gateway.turns.messages import author_of
 from gateway.turns.runner import TurnRunner
 from gateway.turns.turn import Turn
 from storage.records.entries import SessionDraft, SessionKind
-from storage.records.inbox_outbox import Arrival, InboxRow
+from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
 from storage.store import Transaction
 
 Taken = Callable[[Transaction], bool]
@@ -23,6 +25,7 @@ TakeIn = Callable[[Arrival, Taken, Alongside], Awaitable[bool]]
 class Arrivals:
     control: SessionControl
     runner: TurnRunner
+    quota: Quota
 
     async def talk(
         self,
@@ -31,7 +34,8 @@ class Arrivals:
         alongside: Alongside,
     ) -> bool:
         """Take a message in; False where it was seen before, or `taken` as something else. It
-        interrupts a turn, waits for one, or is answered; `alongside` belongs to its commit."""
+        interrupts a turn, waits for one, or is answered; `alongside` belongs to its commit. Of
+        somebody who is over a limit it does none of that: they are told."""
         row, begun = await self.control.store.run(
             partial(self._take_in, arrival=arrival, taken=taken, alongside=alongside)
         )
@@ -39,7 +43,7 @@ class Arrivals:
             return False
         if begun is not None:
             self.control.scheduler.wake(row.session, begun)
-        else:
+        elif row.state is InboxState.OPEN:
             self.control.arrived(row)
         return True
 
@@ -54,9 +58,25 @@ class Arrivals:
         if row is None or row.session is None:
             return None, None
         alongside(tx)
+        if self._is_over(tx, row):
+            return replace(row, state=InboxState.DONE), None
         if not self.control.scheduler.free(row.session):
             return row, None
         return row, self.runner.begin(tx, row.session)
+
+    def _is_over(self, tx: Transaction, row: InboxRow) -> bool:
+        """Count a message; where it is over a limit, it is done with."""
+        who = author_of(row)
+        over = self.quota.over(tx, who, row.address)
+        if over is None:
+            self.quota.take(tx, who, row.address)
+            return False
+        if text := self.quota.refuse(tx, over, who, row.address):
+            reply_to = "" if row.payload["private"] else row.payload["message_id"]
+            for parcel in self.runner.failures.composer.post(row.address, text, reply_to=reply_to):
+                tx.outbox.enqueue(parcel)
+        tx.inbox.finish([row.id])
+        return True
 
 
 def _receive(tx: Transaction, arrival: Arrival) -> InboxRow | None:

@@ -18,8 +18,9 @@ def author_of(row: InboxRow) -> str:
     return f"{user['platform']}:{user['id']}" if user else ""
 
 
-def message_draft(row: InboxRow) -> Draft:
-    """A person's message as the model reads it, in a group with who speaks; or an event."""
+def message_draft(row: InboxRow, late: str = "") -> Draft:
+    """A person's message as the model reads it, in a group with who speaks; or an event. `late`:
+    a note on when it was said."""
     payload = row.payload
     if row.kind is InboxKind.EVENT:
         event = Event(**payload)
@@ -34,6 +35,8 @@ def message_draft(row: InboxRow) -> Draft:
     typed = payload["text"] if payload["text"].strip() else ""
     if not (given or typed):
         given.append(WORDLESS)
+    if late:
+        given.insert(0, late)
     ours = "\n\n".join([*given, ""] if typed else given)
     who = author_of(row)
     if payload["private"]:
@@ -63,7 +66,9 @@ def note_privacy(tx: Transaction, row: InboxRow) -> None:
         tx.directory.set_private(row.address, who)
 
 
-def append_message(tx: Transaction, row: InboxRow, session: int, after: int | None) -> Entry:
-    entry = tx.tree.append(session, message_draft(row), after=after)
+def append_message(
+    tx: Transaction, row: InboxRow, session: int, after: int | None, late: str = ""
+) -> Entry:
+    entry = tx.tree.append(session, message_draft(row, late), after=after)
     link_message(tx, entry, row)
     return entry

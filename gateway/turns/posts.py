@@ -12,6 +12,7 @@ from agent.tools.think import thoughts_in
 from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
 from gateway.outbound.out_files import OutFiles
+from gateway.turns.late import headed
 from gateway.turns.turn import AnswerItems, Turn
 from storage.records.entries import Entry
 from storage.store import Transaction
@@ -30,7 +31,7 @@ class TurnPosts:
         """What the model says; the last word ends the turn there too."""
         calls = reply.tool_calls[: agent.max_calls]
         thoughts = thoughts_in(calls) if self.thoughts_at(turn.address) else []
-        said = [*(f"💭 {escape(thought)}" for thought in thoughts), reply.content]
+        said = [*(f"💭 {escape(thought)}" for thought in thoughts), headed(turn, reply.content)]
         parcels = [
             parcel
             for text in said

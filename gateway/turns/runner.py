@@ -18,6 +18,7 @@ from agent.runtime.side_branch import on_its_branch
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
+from gateway.turns.late import note
 from gateway.turns.limits import too_deep
 from gateway.turns.messages import append_message, author_of, note_privacy
 from gateway.turns.turn import SAID, Job, Turn
@@ -138,13 +139,15 @@ class TurnRunner:
         if opens and not path:
             path += self._opened(tx, session, opens[-1])
         for row in fresh:
-            path.append(append_message(tx, row, session, path[-1].id if path else None))
+            path.append(
+                append_message(tx, row, session, path[-1].id if path else None, note(row, tx.now))
+            )
         context = self._paths.context(session)
         journal = Journal(self.store, session, claimed.epoch, tuple(path), context=context)
         call = pending_call(tx, rows[0])
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)
-        return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
+        return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call, begun=tx.now)
 
     def _opened(self, tx: Transaction, session: int, row: InboxRow) -> list[Entry]:
         draft = self.opening(tx, session, row.address, author_of(row))

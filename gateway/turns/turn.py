@@ -29,6 +29,8 @@ class Turn:
     """The call that it goes on with, where it is about one."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
+    begun: float = 0.0
+    """In Unix seconds."""
 
     @property
     def aside(self) -> bool:

@@ -25,6 +25,7 @@ from tests.benchmarks import (
     litellm_turn,
     memory,
     navigation,
+    pacing,
     postgres,
     schedule,
     search,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "commands": commands.run,
     "memory": memory.run,
     "schedule": schedule.run,
+    "pacing": pacing.run,
     "postgres": postgres.run,
 }
 

@@ -80,7 +80,7 @@ def config(folder: Path, telegram: TelegramServer, **model: str) -> Path:
     rules.write_text(RULES, encoding="utf-8")
     sections: dict[str, dict[str, Any]] = {
         "storage": {"url": f"sqlite:///{folder / 'bough.db'}"},
-        "telegram": {"token": telegram.token, "base_url": telegram.base_url},
+        "telegram": {"token": telegram.token, "base_url": telegram.base_url, "paced": False},
         "models.parent": model or {"model": f"scripted:{rules}"},
         "access": {"allow": ["telegram:*"], "owners": ["telegram:1"]},
     }

@@ -172,6 +172,7 @@ async def _scene(
             "telegram": {
                 "token": telegram.token,
                 "base_url": telegram.base_url,
+                "paced": False,
                 "base_file_url": telegram.base_file_url,
                 **sections.get("telegram", {}),
             },

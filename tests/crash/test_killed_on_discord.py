@@ -56,6 +56,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Scene]:
                 "token": "token",
                 "api_base": discord.api_base,
                 "gateway_url": discord.gateway_url,
+                "paced": False,
             },
             models={"parent": {"model": write_rules(tmp_path, rules())}},
             access={"owners": ["discord:*"]},

@@ -152,6 +152,7 @@ async def discord_gateway(
                 "token": TOKEN,
                 "api_base": discord.api_base,
                 "gateway_url": discord.gateway_url,
+                "paced": False,
             },
             "access": {
                 "owners": [gateway.identity(OLGA), f"telegram:{OWNER}"],

@@ -177,6 +177,7 @@ def configuration(folder: Path, telegram: TelegramServer, models: ModelServer) -
             "token": telegram.token,
             "base_url": telegram.base_url,
             "base_file_url": telegram.base_file_url,
+            "paced": False,
         },
         "models": tiers,
         "access": {"owners": [f"telegram:{OWNER}"], "allow": [f"telegram:{ANN}"]},

@@ -24,8 +24,19 @@ from aiohttp import web
 from tests.stand_ins.discord_console import converse
 from tests.stand_ins.discord_files import UPLOAD_LIMIT, Sent
 from tests.stand_ins.discord_gateway import Gateway
-from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest, reply
+from tests.stand_ins.discord_rest import (
+    BASE,
+    Fault,
+    Handler,
+    Injection,
+    Request,
+    Rest,
+    Throttle,
+    reply,
+    throttled,
+)
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
+from tests.stand_ins.rates import DiscordLimits
 
 _SLASH, _COMPONENT, _FORM = 2, 3, 5
 _KINDS: dict[int, Literal["command", "press", "form"]] = {
@@ -51,7 +62,10 @@ class DiscordServer:
         self.gateway.world = self.world
         self.rest = Rest(self.world, token)
         self.general = self.world.channel("general")
+        self.limits: DiscordLimits | None = None
+        """What is over them is refused (429), where they are given."""
         application = self.rest.application()
+        application.middlewares.insert(0, self._limited)
         application.router.add_get("/gateway/", self.gateway.serve)
         application.router.add_get(f"{BASE}/gateway/bot", self._gateway_bot)
         self.shards = 1
@@ -255,6 +269,13 @@ class DiscordServer:
     def inject(self, method: str, path: str, fault: Fault, times: int = 1) -> None:
         """Let the next `times` calls fail whose path matches the regular expression."""
         self.rest.injections.append(Injection(method, re.compile(path), fault, times))
+
+    @web.middleware
+    async def _limited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if self.limits is None or not request.path.startswith(f"{BASE}/"):
+            return await handler(request)
+        wait = self.limits.check(request.method, request.path.removeprefix(BASE))
+        return throttled(Throttle(wait)) if wait else await handler(request)
 
     def _announce(self, event: str, data: Json) -> None:
         if event != WHISPER:

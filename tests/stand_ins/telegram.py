@@ -11,6 +11,7 @@ By hand: `python -m tests.stand_ins.telegram --port 8081 --token 1:test`.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
+from tests.stand_ins.rates import TelegramLimits
 from tests.stand_ins.telegram_checks import ApiError, Json, Spec, bad_request
 from tests.stand_ins.telegram_methods import Methods
 from tests.stand_ins.telegram_wire import Fault, FaultKind, bad_gateway, parameters, refusal
@@ -58,6 +60,8 @@ class TelegramServer:
     """Every request, in order of arrival, getUpdates too; a download is of the method "file"."""
     violations: list[str] = field(default_factory=list)
     """What the published spec, where it is at hand, has against requests and answers."""
+    limits: TelegramLimits | None = None
+    """What is over them is refused (429), where they are given."""
 
     def __post_init__(self) -> None:
         me = {
@@ -284,6 +288,8 @@ class TelegramServer:
         return found
 
     async def _answer(self, request: web.Request, call: Call) -> web.StreamResponse:
+        if self.limits is not None and (wait := self.limits.check(call.method, call.params)):
+            raise Fault(call.method, "429", 0, math.ceil(wait), "").error
         fault = self._fault(call.method)
         kind = fault.kind if fault else ""
         if fault and kind == "slow":

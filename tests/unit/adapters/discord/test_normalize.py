@@ -5,6 +5,7 @@ from typing import Any
 
 import discord
 import pytest
+from discord.utils import snowflake_time
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def test_a_private_message_is_for_the_bot() -> None:
         text="hello",
         message_id=raw["id"],
         private=True,
+        sent=snowflake_time(int(raw["id"])).timestamp(),
     )
 
 
@@ -217,7 +219,8 @@ def test_an_edit_is_the_message_as_it_is_now_under_a_key_of_its_own() -> None:
     assert first is not None and edit is not None
     when = edit.key.removeprefix(f"{first.key}:edit:")
     assert datetime.fromisoformat(when) == datetime.fromisoformat(raw["edited_timestamp"])
-    assert edit == replace(first, key=edit.key, text="hello", kind="edit")
+    sent = datetime.fromisoformat(when).timestamp()
+    assert edit == replace(first, key=edit.key, text="hello", kind="edit", sent=sent)
 
 
 def test_every_edit_has_another_key_and_each_keeps_its_own() -> None:

@@ -36,13 +36,15 @@ def message(update: Json) -> Message:
 
 def test_a_private_message_carries_who_where_and_what(world: World) -> None:
     world.people[1001]["last_name"] = "Lee"
-    assert message(world.say(PRIVATE, 1001, "hello")) == Message(
+    said = world.say(PRIVATE, 1001, "hello")
+    assert message(said) == Message(
         key="telegram:1001:1",
         conversation=Conversation("telegram", "1001"),
         user=User("telegram", "1001", "Ann Lee"),
         text="hello",
         message_id="1",
         private=True,
+        sent=float(said["message"]["date"]),
     )
 
 

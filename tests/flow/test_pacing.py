@@ -1,0 +1,137 @@
+"""Many conversations at once, on servers that refuse what is over the published limits: nothing is
+refused, nothing is lost, and everything arrives in order."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.flow.discord_gateway import discord_gateway
+from tests.flow.telegram_gateway import telegram_gateway
+from tests.stand_ins.discord_rest import Throttle
+from tests.stand_ins.rates import DiscordLimits, TelegramLimits
+from tests.stand_ins.telegram_world import words
+
+CHATS = range(5001, 5051)
+LONG = "\n\n".join(f"Part {number}. " + "word " * 150 for number in range(1, 13))
+"""Three messages of Telegram's."""
+TALK: list[dict[str, Any]] = [
+    {"when": {"last": "long"}, "reply": {"text": LONG, "delay": 0.5}},
+    {"reply": {"text": "you said: {last}", "delay": 0.5}},
+]
+OPEN: dict[str, Any] = {
+    "access": {"allow": ["telegram:*", "discord:*"]},
+    "session": {"busy": "queue"},
+}
+IN_A_CHANNEL: list[dict[str, Any]] = [{"reply": {"text": "you said: {last}"}}]
+
+
+def parts(texts: list[str]) -> list[int]:
+    return [int(number) for text in texts for number in re.findall(r"Part (\d+)\.", text)]
+
+
+async def test_fifty_chats_at_once_on_telegram_meet_no_429(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
+        del g.config["telegram"]["paced"]
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        for chat in CHATS:
+            g.telegram.person(chat, f"Person {chat}")
+            for said in ("long", "one", "/usage"):
+                g.say(said, chat=chat)
+        for chat in CHATS:
+            await g.hears("you said: one", chat=chat)
+        await g.settled()
+        assert limits.refused == []
+        for chat in CHATS:
+            texts = [text for text in g.texts(chat) if "Part" in text or "you said" in text]
+            assert parts(texts) == list(range(1, 13))
+            assert "you said: one" in texts[-1]
+        assert g.telegram.calls("sendChatAction")
+
+
+async def test_without_a_pace_the_same_server_refuses(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        g.telegram.person(CHATS[0], "Ann")
+        for said in ("long", "one"):
+            g.say(said, chat=CHATS[0])
+        await g.hears("you said: one", chat=CHATS[0])
+        assert limits.refused != []
+        assert parts(g.texts(CHATS[0])) == list(range(1, 13))
+
+
+async def test_people_who_ask_a_group_at_once_meet_no_429(tmp_path: Path) -> None:
+    group = -500
+    async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
+        del g.config["telegram"]["paced"]
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        for number in range(5):
+            g.say(f"@bough_bot {number}", chat=group, user=CHATS[number])
+        await g.hears("you said", chat=group, count=5)
+        assert limits.refused == []
+
+
+async def test_a_chat_that_telegram_holds_up_holds_up_no_other(tmp_path: Path) -> None:
+    slow, others = CHATS[0], CHATS[1:8]
+    async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
+        del g.config["telegram"]["paced"]
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        for chat in (slow, *others):
+            g.telegram.person(chat, f"Person {chat}")
+        limits.hold(slow, 3.0)
+        for said in ("first", "second"):
+            g.say(said, chat=slow)
+        for chat in others:
+            g.say("hello", chat=chat)
+        for chat in others:
+            await g.hears("you said: hello", chat=chat)
+        assert g.texts(slow) == []
+        await g.hears("you said: second", chat=slow)
+        assert [words(each).split("\n")[0] for each in g.telegram.messages(slow)] == [
+            "you said: first",
+            "you said: second",
+        ]
+        # It was told to wait, and did not ask again and again.
+        assert 1 <= len([one for one in limits.refused if one[0] == slow]) <= 4
+
+
+async def test_many_channels_at_once_on_discord_meet_no_429(tmp_path: Path) -> None:
+    users = [f"person{number}" for number in range(50)]
+    async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
+        del g.config["discord"]["paced"]
+        g.discord.limits = limits = DiscordLimits()
+        await g.start()
+        for user in users:
+            for said in range(3):
+                g.tells(f"number {said}", user)
+        places = [g.discord.dm_of(user) for user in users]
+        for place in places:
+            await g.reads("you said: number 2", place)
+        assert limits.refused == []
+        for place in places:
+            numbers = [int(number) for text in g.said(place) for number in re.findall(r"\d", text)]
+            assert numbers == [0, 1, 2]
+
+
+async def test_a_channel_that_discord_holds_up_holds_up_no_other(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
+        del g.config["discord"]["paced"]
+        await g.start()
+        slow = g.discord.dm_of("slow")
+        g.discord.inject("POST", f"/channels/{slow.id}/messages$", Throttle(3.0), times=1)
+        g.tells("hello", "slow")
+        await g.discord.wait_for(
+            lambda: any(f"/channels/{slow.id}/messages" in r.path for r in g.discord.requests)
+        )
+        for user in ("quick", "quicker"):
+            g.tells("hello", user)
+        for user in ("quick", "quicker"):
+            await g.reads("you said: hello", g.discord.dm_of(user))
+        assert g.said(slow) == []
+        await g.reads("you said: hello", slow)
+        await asyncio.wait_for(g.settled(), 60)
+        assert len(g.said(slow)) == 1
