@@ -101,6 +101,8 @@ class Platform:
     check: Callable[[PlatformSettings], Awaitable[Checkup]] | None = None
     """Looks at the bot without changing anything; None where a start changes nothing that others
     could miss. Raises an AdapterError."""
+    threads: bool = False
+    """A thread that hangs on a message is a conversation, and is called by that message's id."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
 
@@ -165,6 +167,7 @@ DISCORD = Platform(
     chat_hint='"discord:CHANNEL" (a thread is a channel) or "discord:user:ID", by number: '
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
+    threads=True,
     largest_upload=10 * MEGABYTE,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
 )

@@ -29,8 +29,10 @@ from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config, all_secrets
+from gateway.inbound.completions import Completions
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
+from gateway.inbound.threads import Threads
 from gateway.loading import Loading
 from gateway.models import guarded, known_models, needs_litellm, routed_model
 from gateway.outbound.composer import Composer
@@ -85,6 +87,7 @@ async def bootstrap(
         from storage.sql.store import SqlStore
 
         store = await SqlStore.open(config.storage.url)
+    config.threads.update(await store.read(lambda tx: tx.directory.threads()))
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -160,8 +163,9 @@ def _assemble(
     made = (answer.run, jobs(work), running, toolkits.opening)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner).talk
-    router = Router(context, access, Edits(context).edited, talk, failures, notices)
-    delivery = Delivery(store, connections)
+    group = (Threads(settings, access), Completions(context, access))
+    router = Router(context, access, Edits(context).edited, talk, failures, notices, *group)
+    delivery = Delivery(store, connections, config.threads)
     rest = (composer, config.access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))

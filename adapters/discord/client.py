@@ -31,7 +31,8 @@ _log = logging.getLogger(__name__)
 
 
 def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
-    """A client without privileged intents and without caches of members and messages.
+    """A client without caches of members and messages, and without privileged intents; but see
+    `listen_to_all`.
 
     discord.py keeps both addresses in classes, so there is one Discord in a process.
     Misconfigured where an address cannot be one.
@@ -56,6 +57,16 @@ def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
     )
 
 
+def listen_to_all(client: discord.Client) -> None:
+    """Ask for what is said to nobody too, where the bot's owner has let the bot read it: by the
+    message content intent, on its page in the developer portal. It is the only privileged one that
+    is ever asked for. `client` is logged in, and not connected."""
+    if client.application is not None:
+        flags = client.application.flags
+        allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+        client._connection._intents.message_content = allowed
+
+
 def _checked(key: str, url: str, schemes: Set[str]) -> str:
     scheme, _, rest = url.partition("://")
     if scheme not in schemes or not rest:
@@ -78,8 +89,8 @@ async def stay_connected(client: discord.Client) -> None:
             return
         except discord.PrivilegedIntentsRequired:
             raise Misconfigured(
-                "Discord refuses the bot's intents, though none of them is privileged; look at "
-                "the bot's page in the developer portal"
+                "Discord refuses the bot's intents, of which only the message content intent is "
+                "privileged; look at it on the bot's page in the developer portal"
             ) from None
         except discord.ConnectionClosed as closed:
             raise Misconfigured(_closed_for_good(closed.code)) from None

@@ -16,10 +16,12 @@ from adapters.base import (
     Body,
     CommandSpec,
     Edit,
+    OpenThread,
     Outgoing,
     Post,
     Receive,
     Refused,
+    Suggest,
     Throttled,
     Typing,
     Unavailable,
@@ -145,6 +147,8 @@ class TelegramAdapter:
                     await self._typing(outgoing)
                 case Acknowledge():
                     await self._acknowledge(outgoing)
+                case OpenThread() | Suggest():
+                    raise Refused("Telegram has no threads on messages, and no options of commands")
                 case _:
                     assert_never(outgoing)
         return None

@@ -93,5 +93,8 @@ ACTIVITY = (
         _agents,
     ),
     Command(CommandSpec("tasks", "the same as /agents", "number"), _agents),
-    Command(CommandSpec("usage", "what the models cost, today and in the last 30 days"), _usage),
+    Command(
+        CommandSpec("usage", "what the models cost, today and in the last 30 days", discreet=True),
+        _usage,
+    ),
 )

@@ -261,7 +261,10 @@ def _forget(tx: Transaction, call: CommandCall) -> Reply:
 MEMORY = (
     Command(
         CommandSpec(
-            "memory", "what I keep in mind; words search it; delete NUMBER; forget", "words"
+            "memory",
+            "what I keep in mind; words search it; delete NUMBER; forget",
+            "words",
+            completes=True,
         ),
         _memory,
     ),

@@ -18,6 +18,7 @@ from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Pl
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
 from gateway.commands.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.on_message import on_message
 from gateway.commands.schedules import SCHEDULES
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
@@ -34,7 +35,7 @@ from gateway.commands.tree.diff import COMPARISON
 from gateway.commands.tree.fan import FAN, FANNING, Fan
 from gateway.commands.tree.labels import LABELS
 from gateway.commands.tree.navigation import NAVIGATION
-from gateway.commands.tree.retry import RETRYING
+from gateway.commands.tree.retry import RETRY, RETRYING
 from gateway.commands.tree.siblings import ALTERNATIVES
 from gateway.commands.tree.tree import TREE
 from gateway.turns.turn import Job
@@ -58,7 +59,7 @@ COMMANDS: Mapping[str, Command] = {
         *ACTIVITY,
         *SCHEDULES,
         *TOOLS,
-        Command(CommandSpec("help", "what I can do"), _help),
+        Command(CommandSpec("help", "what I can do", discreet=True), _help),
         *OPENING,
         *ATTACHING,
         *FORKING,
@@ -121,7 +122,9 @@ def _plan(name: str, call: CommandCall) -> Plan:
     if action is not None:
         return action.plan
     if name in COMMANDS:
-        return COMMANDS[name].plan
+        plan = COMMANDS[name].plan
+        # /retry takes no number: it looks at the message itself.
+        return on_message(plan) if call.message.about and name != RETRY else plan
     listed = [spec.name for spec in command_specs()]
     meant = did_you_mean(name, [*listed, *ALIASES], "/{}")
     unknown = f"I do not know /{escape(name)}.{meant} /help lists what I know."

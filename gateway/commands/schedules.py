@@ -200,7 +200,10 @@ def _turning(page: int, pages: int) -> list[MenuItem]:
 SCHEDULES: Sequence[Command] = (
     Command(
         CommandSpec(
-            "schedule", "what is scheduled here; pause N, resume N, delete N, zone NAME", "what"
+            "schedule",
+            "what is scheduled here; pause N, resume N, delete N, zone NAME",
+            "what",
+            completes=True,
         ),
         _schedule,
     ),

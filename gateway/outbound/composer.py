@@ -4,11 +4,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from adapters.base import Body, Button, Edit, Post, Renderer, Upload
+from adapters.base import Body, Button, Edit, OpenThread, Post, Renderer, Upload
 from adapters.events import Conversation, Message, User
 from gateway.outbound.choices import Offer, offer
 from storage.records.entries import Json
-from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile
+from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile, Thread
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
@@ -161,11 +161,23 @@ _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}
 
 
 def outgoing(
-    row: OutboxRow, edited: OutboxRow | None, *, file: StoredFile | None = None, plain: bool
-) -> Post | Edit | None:
-    """What is to be sent for a row. None: an edit of a message that was never sent."""
+    row: OutboxRow,
+    edited: OutboxRow | None,
+    *,
+    file: StoredFile | None = None,
+    plain: bool,
+    refused: Thread | None = None,
+) -> Post | Edit | OpenThread | None:
+    """What is to be sent for a row. None: an edit of a message that was never sent. `refused`: the
+    thread that the row is for, where it cannot be opened; then its channel gets it."""
     conversation = Conversation.parse(row.address)
     payload = row.payload
+    if row.kind == "thread":
+        channel = Conversation.parse(payload["channel"])
+        return OpenThread(conversation, channel, payload["message_id"], payload["name"])
+    hangs_on = ""
+    if refused is not None:
+        hangs_on, conversation = conversation.chat, Conversation.parse(refused.channel)
     if row.kind == "edit":
         message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
         if not message_id:
@@ -178,7 +190,7 @@ def outgoing(
         buttons=tuple(Button(**button) for button in payload["buttons"]),
         upload=Upload(file.name, file.data, file.picture) if file is not None else None,
         nonce=payload["nonce"],
-        reply_to=payload["reply_to"],
+        reply_to=hangs_on or payload["reply_to"],
         handle=payload["handle"],
         plain=plain,
         asks=User(**payload["asks"]) if "asks" in payload else None,

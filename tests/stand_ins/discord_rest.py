@@ -204,9 +204,9 @@ class Rest:
 
     async def _set_commands(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if len({command["name"] for command in given}) < len(given):
+        if len({(command["name"], command.get("type", 1)) for command in given}) < len(given):
             raise ApiError(400, 50035, "APPLICATION_COMMANDS_DUPLICATE_NAME")
-        common: Json = {"type": 1, "default_member_permissions": None, "version": "1"}
+        common: Json = {"type": 1, "default_member_permissions": None, "version": "1", "description": ""}
         common |= {"application_id": str(self._world.bot.id)}
         self._world.commands = [
             common | {"id": str(self._world.snowflake())} | command for command in given

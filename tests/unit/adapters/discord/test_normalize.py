@@ -15,7 +15,7 @@ from adapters.discord.normalize import (
     normalize_interaction,
     normalize_message,
 )
-from adapters.events import Conversation, File, Message, Press, User
+from adapters.events import Completion, Conversation, File, Message, Press, User
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_files import Sent
 from tests.stand_ins.discord_world import Channel, Json
@@ -56,7 +56,7 @@ class Told:
         channel, _guild = self._state._get_guild_channel(data)
         return discord.Message(channel=channel, data=data, state=self._state)  # type: ignore[arg-type]
 
-    def interaction(self) -> Message | Press | None:
+    def interaction(self) -> Message | Press | Completion | None:
         data: Any = self._events[-1]
         return normalize_interaction(discord.Interaction(data=data, state=self._state))
 
