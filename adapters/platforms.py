@@ -7,7 +7,7 @@ configured. A platform's section of the configuration bears its name.
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -83,8 +83,9 @@ Reopen = Callable[[], Awaitable[Reopened | None]]
 class Platform:
     name: str
     """As in addresses and identities."""
-    build: Callable[[PlatformSettings, Commands, Reopen | None], Adapter]
-    """Its adapter. Misconfigured where the settings cannot be right."""
+    build: Callable[[PlatformSettings, Commands, Reopen | None, Sequence[str]], Adapter]
+    """Its adapter; last come the ids of the owners there. Misconfigured where the settings cannot
+    be right."""
     presses_kept: float | None
     """Seconds for which a press waits while the bot is away; then it is forgotten, and who pressed
     is not told. None where they are told at once."""
@@ -107,7 +108,9 @@ class Platform:
     """Where a bot is made and gets its token, for people; "" where there is none."""
 
 
-def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+def _telegram(
+    settings: PlatformSettings, commands: Commands, _reopen: Reopen | None, owners: Sequence[str]
+) -> Adapter:
     from adapters.telegram.adapter import TelegramAdapter
 
     section = settings.telegram
@@ -117,6 +120,7 @@ def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | 
         base_url=section.base_url,
         base_file_url=section.base_file_url,
         commands=commands,
+        owners=owners,
     )
 
 
@@ -129,7 +133,9 @@ async def _check_telegram(settings: PlatformSettings) -> Checkup:
     return found if section.mode == "polling" else Checkup(found.who)
 
 
-def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+def _discord(
+    settings: PlatformSettings, commands: Commands, _reopen: Reopen | None, _owners: Sequence[str]
+) -> Adapter:
     from adapters.discord.adapter import DiscordAdapter
 
     section = settings.discord
@@ -142,7 +148,9 @@ def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | N
     )
 
 
-def _terminal(settings: PlatformSettings, commands: Commands, reopen: Reopen | None) -> Adapter:
+def _terminal(
+    settings: PlatformSettings, commands: Commands, reopen: Reopen | None, _owners: Sequence[str]
+) -> Adapter:
     """Drawn in place where it is a terminal that can be drawn on, else line by line."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
         return TerminalAdapter(commands=commands, reopen=reopen)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.platforms import TERMINAL, Reopen, configured
+from adapters.platforms import PLATFORMS, TERMINAL, Reopen, configured
 from agent.compaction.service import Compacting
 from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
@@ -248,4 +248,7 @@ def platform_adapters(
     """The configured platforms; the terminal where there is none, or it alone is wanted.
     `reopen`: what somebody who comes back to a terminal is told."""
     platforms = [] if terminal else configured(config)
-    return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
+    owners = [owner.partition(":") for owner in config.access.owners]
+    ids = {name: [who for at, _, who in owners if at == name] for name in PLATFORMS}
+    specs = command_specs()
+    return [each.build(config, specs, reopen, ids[each.name]) for each in platforms or [TERMINAL]]

@@ -32,6 +32,7 @@ from adapters.events import Conversation
 from adapters.telegram.errors import adapter_errors, refused_token
 from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
+from adapters.telegram.menus import set_menus
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
 from adapters.telegram.render import (
@@ -55,7 +56,7 @@ _HAS_CAPTION = ("there is no text in the message to edit", "message text is empt
 
 
 class TelegramAdapter:
-    """`base_url` is what stands before the token in the Bot API's URLs.
+    """`base_url` is what stands before the token in the Bot API's URLs. `owners`: ids of people.
 
     `poll_timeout` is how many seconds Telegram may hold a getUpdates request. Misconfigured where
     the token is empty.
@@ -71,6 +72,7 @@ class TelegramAdapter:
         base_url: str = "https://api.telegram.org/bot",
         base_file_url: str = "https://api.telegram.org/file/bot",
         commands: Sequence[CommandSpec] = (),
+        owners: Sequence[str] = (),
         poll_timeout: int = 30,
     ) -> None:
         if not token:
@@ -78,6 +80,7 @@ class TelegramAdapter:
         hide_token(token)
         self._token = token
         self._commands = tuple(commands)
+        self._owners = tuple(owners)
         self._bot = telegram.Bot(
             token,
             base_url,
@@ -117,10 +120,7 @@ class TelegramAdapter:
         except InvalidToken:  # 401, or 404 for what does not even look like a token
             raise refused_token() from None
         await self._bot.delete_webhook(drop_pending_updates=False)
-        if self._commands:
-            await self._bot.set_my_commands(
-                [telegram.BotCommand(spec.name, spec.description) for spec in self._commands]
-            )
+        await set_menus(self._bot, self._commands, self._owners)
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """Cursors are not needed: Telegram keeps what it has not heard to be committed.

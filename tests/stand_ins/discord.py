@@ -27,11 +27,13 @@ from tests.stand_ins.discord_gateway import Gateway
 from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 
-_SLASH, _COMPONENT, _FORM = 2, 3, 5
-_KINDS: dict[int, Literal["command", "press", "form"]] = {
+_SLASH, _COMPONENT, _OPTION, _FORM = 2, 3, 4, 5
+_ON_MESSAGE = 3
+_KINDS: dict[int, Literal["command", "press", "form", "completion"]] = {
     _SLASH: "command",
     _COMPONENT: "press",
     _FORM: "form",
+    _OPTION: "completion",
 }
 _TEXT_OPTION, _FILE_OPTION = 3, 11
 
@@ -159,6 +161,23 @@ class DiscordServer:
             data["options"] = [
                 {"name": names[kind], "type": kind, "value": value} for kind, value in given
             ]
+        return self._interact(_SLASH, channel, user, data, None)
+
+    def type_option(self, channel: Channel, user: str, name: str, typed: str) -> Interaction:
+        """Somebody types an option. StopIteration where it offers nothing to choose from."""
+        command = {command["name"]: command for command in self.world.commands}[name]
+        option = next(one for one in command["options"] if one.get("autocomplete"))
+        given = {"name": option["name"], "type": _TEXT_OPTION, "value": typed, "focused": True}
+        data: Json = {"id": command["id"], "name": name, "type": 1, "options": [given]}
+        return self._interact(_OPTION, channel, user, data, None)
+
+    def give_on(self, message: Json, user: str, name: str) -> Interaction:
+        """Somebody gives a command of a message's menu. KeyError where there is none."""
+        channel = self.world.channels[int(message["channel_id"])]
+        menu = {one["name"]: one for one in self.world.commands if one["type"] == _ON_MESSAGE}
+        data: Json = {"id": menu[name]["id"], "name": name, "type": _ON_MESSAGE}
+        seen = self.world.seen(message, channel)
+        data |= {"target_id": message["id"], "resolved": {"messages": {message["id"]: seen}}}
         return self._interact(_SLASH, channel, user, data, None)
 
     def _interact(
