@@ -76,6 +76,8 @@ class Edit:
     body: Body
     buttons: tuple[Button, ...] = ()
     plain: bool = False
+    handle: str = ""
+    """Handle of the press that it answers, where only that leads to the message."""
     fleeting: bool = False
     """One of many, soon outdated: not shown where nothing can be changed in place."""
 

@@ -120,6 +120,8 @@ class Press:
     """What the platform needs to acknowledge this press."""
     words: str = ""
     """What the person wrote, where the button asks for it in a form."""
+    aside: bool = False
+    """Only the presser sees the message: only this press leads to it."""
     kind: Literal["press"] = "press"
 
 

@@ -209,6 +209,18 @@ class DiscordAdapter:
         )
 
     async def _edit(self, rest: Rest, edit: Edit) -> None:
+        handle = Handle.parse(edit.handle)
+        if handle is not None and handle.kind == "aside":
+            # It stands in no channel: only the press leads to it.
+            await self._deferrals.settled(edit.handle)
+            await rest.call(
+                "PATCH",
+                f"{_FOLLOW_UPS}/messages/@original",
+                payload.changed_message(edit),
+                webhook_id=self._application_id(),
+                webhook_token=handle.token,
+            )
+            return
         channel = await self._channel(rest, edit.conversation)
         await rest.call(
             "PATCH",

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal, Self
 
-Kind = Literal["command", "press", "completion"]
+Kind = Literal["command", "press", "aside", "completion"]
+""""aside" is a press on a message that only the presser sees."""
 
 INTERACTION_CALLBACK = "/interactions/{id}/{token}/callback"
 """Where an interaction is answered."""
@@ -32,7 +33,7 @@ class Handle:
         if not (number.isdecimal() and token):
             return None
         match kind:
-            case "command" | "press" | "completion":
+            case "command" | "press" | "aside" | "completion":
                 return cls(kind, int(number), token)
             case _:
                 return None

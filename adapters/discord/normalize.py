@@ -228,7 +228,8 @@ def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
         user=_user(interaction.user),
         token=clean(custom_id.removeprefix(BUTTON_PREFIX)),
         message_id=str(message.id),
-        handle=_handle("press", interaction),
+        handle=_handle("aside" if message.flags.ephemeral else "press", interaction),
+        aside=message.flags.ephemeral,
     )
 
 

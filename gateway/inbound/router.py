@@ -107,7 +107,7 @@ class Router:
     async def _receive(self, update: Stored) -> None:
         match update:
             case Press():
-                await self._presses.receive(update)
+                await self._presses.receive(await self.threads.pressed(update, self.context.store))
             case Message():
                 message = self.threads.placed(update)
                 if message is not None:

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass, replace
 
 from adapters.cleaning import clean
-from adapters.events import Conversation, Message
+from adapters.events import Conversation, Message, Press
 from adapters.platforms import PLATFORMS
 from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.commands.registry import parse_command
 from storage.records.inbox_outbox import OutboxDraft, Thread
-from storage.store import Transaction
+from storage.store import Store, Transaction
 
 LONGEST_NAME = 60
 """Characters of a question that its thread is called by."""
@@ -45,6 +45,18 @@ class Threads:
             self._known[own.address] = Thread(here, opened=True)
             return _moved(message, own)
         return message
+
+    async def pressed(self, press: Press, store: Store) -> Press:
+        """A press, in the conversation that its button belongs to: of a thread that cannot be
+        opened, the messages stand in its channel."""
+        here = press.conversation.address
+        if not any(each.refused and each.channel == here for each in self._known.values()):
+            return press
+        button = await store.read(lambda tx: tx.buttons.get(press.token))
+        thread = self._known.get(button.address) if button is not None else None
+        if button is None or thread is None or not thread.refused or thread.channel != here:
+            return press
+        return replace(press, conversation=Conversation.parse(button.address))
 
     def note(self, tx: Transaction, message: Message) -> None:
         """What belongs to the commit that takes a message in: of which channel its thread is; and

@@ -92,6 +92,7 @@ class Composer:
         row: int | None = None,
         message_id: str = "",
         buttons: Sequence[Button] = (),
+        handle: str = "",
     ) -> list[OutboxDraft]:
         """Put another text where an outbox row's message, or a message by its id, stands. What one
         message does not hold follows in others, and so do the buttons then."""
@@ -99,6 +100,8 @@ class Composer:
         first, *rest = bodies
         shown = [asdict(button) for button in buttons]
         here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
+        if handle:
+            here["handle"] = handle
         edit = OutboxDraft(address, "edit", here, edits=row)
         if not rest:
             return [edit]
@@ -183,7 +186,8 @@ def outgoing(
         if not message_id:
             return None
         buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
-        return Edit(conversation, message_id, payload["body"], buttons, plain=plain)
+        body, handle = payload["body"], payload.get("handle", "")
+        return Edit(conversation, message_id, body, buttons, plain=plain, handle=handle)
     return Post(
         conversation,
         payload["body"],

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from storage.records.inbox_outbox import Thread
-from tests.flow.discord_gateway import ANN, MALLORY, OLGA, DiscordGateway, discord_gateway
+from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, DiscordGateway, discord_gateway
 from tests.flow.on_discord import slash
 from tests.flow.telegram_gateway import ANN as TELEGRAM_ANN
 from tests.flow.telegram_gateway import OWNER, STRANGER, says, telegram_gateway
@@ -136,6 +136,7 @@ async def test_where_no_thread_may_be_opened_the_answer_is_a_reply(tmp_path: Pat
         question = g.mentions("what is for lunch?", ANN)
         shown = await g.reads("lunch?", g.discord.general)
         assert shown["message_reference"]["message_id"] == question["id"]
+        await g.settled()
         (what, _, details, _), *_ = await g.read(lambda tx: tx.directory.audits("thread"))
         assert (what, details["address"]) == ("thread", f"discord:{question['id']}")
 
@@ -230,3 +231,16 @@ async def test_telegrams_menus_are_those_of_private_chats_groups_and_owners(tmp_
         await g.start()
         assert set(menus) == {"all_private_chats", "all_group_chats", f"chat:{OWNER}"}
         assert all(0 < len(menu) <= 100 for menu in menus.values())
+
+
+async def test_a_button_works_where_its_thread_could_not_be_opened(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, GONE, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        g.discord.inject("POST", "/threads$", Fail(403, 50013, "Missing Permissions"), times=9)
+        g.mentions("go", ANN)
+        question = await g.reads("May it be dead?", g.discord.general)
+        g.discord.press(question, "Stop", OLGA)
+        await g.reads("result: ", g.discord.general)
+        await g.settled()
+        assert g.discord.buttons(question) == {}
