@@ -127,6 +127,13 @@ class DiscordServer:
         data = {"custom_id": custom_id, "component_type": 2, "id": 2}
         return self._interact(_COMPONENT, channel, user, data, channel.message(message["id"]))
 
+    def press_seen_alone(self, command: Interaction, label: str, user: str) -> Interaction:
+        """A press on the answer of a command that only one person sees."""
+        assert command.message is not None
+        custom_id = self.buttons(command.message)[label]
+        data = {"custom_id": custom_id, "component_type": 2, "id": 2}
+        return self._interact(_COMPONENT, command.channel, user, data, command.message)
+
     def submit(self, press: Interaction, words: str) -> Interaction:
         """Who pressed writes into the form that came up. AssertionError where there is none."""
         assert press.form is not None, "no form came up"
