@@ -76,6 +76,8 @@ class Edit:
     body: Body
     buttons: tuple[Button, ...] = ()
     plain: bool = False
+    handle: str = ""
+    """Handle of the press that it answers, where only that leads to the message."""
     fleeting: bool = False
     """One of many, soon outdated: not shown where nothing can be changed in place."""
 
@@ -94,7 +96,41 @@ class Acknowledge:
     """Markdown, of which no more is shown than one short message holds."""
 
 
-Outgoing = Post | Edit | Typing | Acknowledge
+@dataclass(frozen=True, slots=True)
+class OpenThread:
+    """A thread that hangs on a message becomes a conversation. Twice is once."""
+
+    conversation: Conversation
+    """What it will be."""
+    channel: Conversation
+    message_id: str
+    name: str
+    """What it is called; untrusted text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What could stand in a command's option."""
+
+    label: str
+    """What people read."""
+    value: str
+    """What stands there then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggest:
+    """The answer to a Completion, for who types alone."""
+
+    handle: str
+    choices: tuple[Choice, ...]
+
+
+MOST_CHOICES = 25
+LONGEST_CHOICE = 100
+"""Characters of a label or a value."""
+
+Outgoing = Post | Edit | Typing | Acknowledge | OpenThread | Suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +151,15 @@ class CommandSpec:
     """Markdown: what it does in full, with examples."""
     discreet: bool = False
     """Its answer is for who asked alone, where the platform can show it so."""
+    completes: bool = False
+    """There is something to choose its argument from: see Completion."""
+    on_message: str = ""
+    """What it is called where it is given on a message, by the message's own menu; "" where it is
+    not."""
+    asks: bool = False
+    """Given on a message, it asks for its argument first."""
+    private: bool = False
+    """For private chats alone: shown in no group's menu."""
 
 
 Receive = Callable[[Update], Awaitable[None]]

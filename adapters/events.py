@@ -60,9 +60,10 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something a person said to the bot: in private, or in a group by mention, reply or command.
+    """Something a person said: in private, or in a group, where it may be `addressed` to the bot by
+    mention, reply or command.
 
-    normalize gives None for group talk that is not addressed to the bot.
+    normalize gives None for group talk that is addressed to somebody else.
     """
 
     key: str
@@ -94,6 +95,13 @@ class Message:
     """It is said to the bot. In a group, what is not is answered only where all talk is."""
     sent: float = 0.0
     """When it was sent, in Unix seconds, as the platform says; 0 where it does not."""
+    quoted_from: str = ""
+    """Name of who said what it replies to, where that is not the bot: `display_name`."""
+    channel: str = ""
+    """Address of the channel that the conversation is a thread of; "" where the address says that
+    itself, or it is none."""
+    about: str = ""
+    """Of a command: id of the message that it was given on; "" for none."""
     kind: Literal["message", "edit"] = "message"
     """An edit is a message that was there before, with its text as it is now."""
 
@@ -112,7 +120,27 @@ class Press:
     """What the platform needs to acknowledge this press."""
     words: str = ""
     """What the person wrote, where the button asks for it in a form."""
+    aside: bool = False
+    """Only the presser sees the message: only this press leads to it."""
     kind: Literal["press"] = "press"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Somebody is typing a command's option, and wants to know what could stand there. It is
+    answered now or not at all, so it is not stored."""
+
+    key: str
+    conversation: Conversation
+    user: User
+    command: str
+    """Its name, without the slash."""
+    typed: str
+    """What stands there so far; untrusted."""
+    handle: str
+    private: bool
+    """Nobody but this person and the bot reads the conversation."""
+    kind: Literal["completion"] = "completion"
 
 
 NOWHERE = "unknown"
@@ -135,7 +163,9 @@ class Unreadable:
     kind: Literal["unreadable"] = "unreadable"
 
 
-Update = Message | Press | Unreadable
+Stored = Message | Press | Unreadable
+"""What is committed before its platform hears that we have it."""
+Update = Stored | Completion
 
 
 Cleaned = TypeVar("Cleaned")
@@ -159,7 +189,7 @@ def _cleaned(value: Any, field: str) -> Any:
     return value if after == before else replace(value, **after)
 
 
-_TEXTS = ("text", "name", "quoted", "words")
+_TEXTS = ("text", "name", "quoted", "quoted_from", "words", "typed")
 """Fields that people read. What stands in the others names something."""
 
 

@@ -7,7 +7,7 @@ configured. A platform's section of the configuration bears its name.
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -132,8 +132,9 @@ Reopen = Callable[[], Awaitable[Reopened | None]]
 class Platform:
     name: str
     """As in addresses and identities."""
-    build: Callable[[PlatformSettings, Commands, Reopen | None], Adapter]
-    """Its adapter. Misconfigured where the settings cannot be right."""
+    build: Callable[[PlatformSettings, Commands, Reopen | None, Sequence[str]], Adapter]
+    """Its adapter; last come the ids of the owners there. Misconfigured where the settings cannot
+    be right."""
     presses_kept: float | None
     """Seconds for which a press waits while the bot is away; then it is forgotten, and who pressed
     is not told. None where they are told at once."""
@@ -150,13 +151,17 @@ class Platform:
     check: Callable[[PlatformSettings], Awaitable[Checkup]] | None = None
     """Looks at the bot without changing anything; None where a start changes nothing that others
     could miss. Raises an AdapterError."""
+    threads: bool = False
+    """A thread that hangs on a message is a conversation, and is called by that message's id."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
     rates: Rates | None = None
     """How fast it lets a bot speak; None where nobody counts."""
 
 
-def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+def _telegram(
+    settings: PlatformSettings, commands: Commands, _reopen: Reopen | None, owners: Sequence[str]
+) -> Adapter:
     from adapters.telegram.adapter import TelegramAdapter
 
     section = settings.telegram
@@ -167,6 +172,7 @@ def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | 
         base_file_url=section.base_file_url,
         commands=commands,
         source=_webhook(section) if section.mode == "webhook" else None,
+        owners=owners,
     )
 
 
@@ -189,7 +195,9 @@ async def _check_telegram(settings: PlatformSettings) -> Checkup:
     return await check(section.token.get_secret_value(), section.base_url, url)
 
 
-def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
+def _discord(
+    settings: PlatformSettings, commands: Commands, _reopen: Reopen | None, _owners: Sequence[str]
+) -> Adapter:
     from adapters.discord.adapter import DiscordAdapter
 
     section = settings.discord
@@ -212,7 +220,9 @@ async def _check_discord(settings: PlatformSettings) -> Checkup:
     return Checkup(await DiscordAdapter(token, section.api_base, section.gateway_url).look())
 
 
-def _terminal(settings: PlatformSettings, commands: Commands, reopen: Reopen | None) -> Adapter:
+def _terminal(
+    settings: PlatformSettings, commands: Commands, reopen: Reopen | None, _owners: Sequence[str]
+) -> Adapter:
     """Drawn in place where it is a terminal that can be drawn on, else line by line."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") in NO_DRAWING:
         return TerminalAdapter(commands=commands, reopen=reopen)
@@ -228,8 +238,8 @@ TELEGRAM = Platform(
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     sign_up="@BotFather in Telegram: /newbot",
-    # Published: about 1 message a second in a chat, short bursts aside, 20 a minute in a group and
-    # 30 a second in all. So the second message of an answer does not wait, the fourth does.
+    # Published: about 1 message a second in a chat, 20 a minute in a group and 30 a second in all.
+    # By how much a short burst may be over the first is not, so none is.
     rates=Rates(
         private=(Limit(1, 1.0),),
         group=(Limit(1, 1.0), Limit(20, 60.0, kept=8)),
@@ -245,6 +255,7 @@ DISCORD = Platform(
     chat_hint='"discord:CHANNEL" (a thread is a channel) or "discord:user:ID", by number: '
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
+    threads=True,
     largest_upload=10 * MEGABYTE,
     check=_check_discord,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",

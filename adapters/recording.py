@@ -13,10 +13,12 @@ from adapters.base import (
     Body,
     Button,
     Edit,
+    OpenThread,
     Outgoing,
     Post,
     Receive,
     Refused,
+    Suggest,
     Typing,
     Upload,
 )
@@ -175,6 +177,6 @@ class RecordingAdapter:
             case Edit(_, message_id, body, buttons):
                 self.shown[message_id].text = body["text"]
                 self.shown[message_id].buttons = buttons
-            case Typing() | Acknowledge():
+            case Typing() | Acknowledge() | OpenThread() | Suggest():
                 pass
         return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from adapters.base import Adapter
-from adapters.platforms import TERMINAL, Reopen, configured, rates_of
+from adapters.platforms import PLATFORMS, TERMINAL, Reopen, configured, rates_of
 from agent.compaction.service import Compacting
 from agent.delegation.children.supervision import Slots
 from agent.delegation.pending_calls import Results
@@ -30,8 +30,10 @@ from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
 from gateway.config import Config, all_secrets
+from gateway.inbound.completions import Completions
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
+from gateway.inbound.threads import Threads
 from gateway.loading import Loading
 from gateway.models import guarded, known_models, needs_litellm, routed_model
 from gateway.outbound.composer import Composer
@@ -88,6 +90,7 @@ async def bootstrap(
 
         store = await SqlStore.open(config.storage.url)
     pace = Pace(rates_of(config) if adapters is None else {})
+    config.threads.update(await store.read(lambda tx: tx.directory.threads()))
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -165,8 +168,9 @@ def _assemble(
     made = (answer.run, jobs(work), running, toolkits.opening)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner, Quota(config.limits)).talk
-    router = Router(context, access, Edits(context).edited, talk, failures, notices)
-    delivery = Delivery(store, connections, pace)
+    group = (Threads(settings, access), Completions(context, access))
+    router = Router(context, access, Edits(context).edited, talk, failures, notices, *group)
+    delivery = Delivery(store, connections, pace, config.threads)
     rest = (composer, access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))
@@ -249,4 +253,7 @@ def platform_adapters(
     """The configured platforms; the terminal where there is none, or it alone is wanted.
     `reopen`: what somebody who comes back to a terminal is told."""
     platforms = [] if terminal else configured(config)
-    return [each.build(config, command_specs(), reopen) for each in platforms or [TERMINAL]]
+    owners = [owner.partition(":") for owner in config.access.owners]
+    ids = {name: [who for at, _, who in owners if at == name] for name in PLATFORMS}
+    specs = command_specs()
+    return [each.build(config, specs, reopen, ids[each.name]) for each in platforms or [TERMINAL]]

@@ -50,6 +50,7 @@ from agent.tools.web.urls import allowed_hosts
 from gateway.config_faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
 from gateway.errors import ConfigError
 from storage.interchange.redaction import SHORTEST_SECRET
+from storage.records.inbox_outbox import Thread
 
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
@@ -165,11 +166,17 @@ class Config(PlatformSettings):
     budgets: BudgetsConfig = BudgetsConfig()
     limits: LimitsConfig = LimitsConfig()
     _file: Path = PrivateAttr(default=DEFAULT_FILE)
+    _threads: dict[str, Thread] = PrivateAttr(default_factory=dict)
 
     @property
     def file(self) -> Path:
         """Where it was read, or would have been."""
         return self._file
+
+    @property
+    def threads(self) -> dict[str, Thread]:
+        """Conversations that are threads of a channel: what holds there holds in them too."""
+        return self._threads
 
     @model_validator(mode="after")
     def _named_models_exist(self) -> Self:
@@ -224,9 +231,14 @@ class Config(PlatformSettings):
         return next(filter(None, (chat.model for chat in self.chats_at(address))), None)
 
     def chats_at(self, address: str) -> Iterator[ChatConfig]:
-        """What is said for a conversation, then for the chat that it is a topic of."""
-        names = dict.fromkeys((address, address.partition("/")[0]))
-        yield from (self.chats[name] for name in names if name in self.chats)
+        """What is said for a conversation, then for the chat or channel that it is in."""
+        yield from (self.chats[name] for name in self.places_at(address) if name in self.chats)
+
+    def places_at(self, address: str) -> tuple[str, ...]:
+        """The addresses whose settings hold in a conversation, the nearest first: its own, the
+        chat's that it is a topic of, the channel's that it is a thread of."""
+        channel = [self.threads[address].channel] if address in self.threads else []
+        return tuple(dict.fromkeys((address, address.partition("/")[0], *channel)))
 
     def all_toolsets(self) -> frozenset[str]:
         """Those that any conversation has."""

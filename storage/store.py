@@ -21,6 +21,7 @@ from storage.records.inbox_outbox import (
     OutboxDraft,
     OutboxRow,
     StoredFile,
+    Thread,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.records.people import Requests, Right, Rights
@@ -254,6 +255,19 @@ class Directory(Protocol):
 
     def overview(self, session: int) -> Overview:
         """NotFound where there is none."""
+        ...
+
+    def note_thread(self, address: str, thread: Thread) -> bool:
+        """Note of which channel a conversation is a thread; what was noted first stays. True the
+        first time."""
+        ...
+
+    def refuse_thread(self, address: str) -> None:
+        """Note that it cannot be opened."""
+        ...
+
+    def threads(self) -> dict[str, Thread]:
+        """All of them, by address."""
         ...
 
     def cursors(self, platform: str) -> Mapping[str, str]:

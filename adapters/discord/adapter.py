@@ -15,18 +15,20 @@ from adapters.base import (
     Commands,
     Edit,
     Misconfigured,
+    OpenThread,
     Outgoing,
     Post,
     Receive,
     Refused,
+    Suggest,
     Throttled,
     Typing,
     Unavailable,
     Unreachable,
 )
 from adapters.discord import attachments, payload
-from adapters.discord.client import API_BASE, close, new_client
-from adapters.discord.interactions import Deferrals, Handle
+from adapters.discord.client import API_BASE, close, listen_to_all, new_client
+from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals, Handle
 from adapters.discord.receiver import Receiver
 from adapters.discord.render import render
 from adapters.discord.rest import (
@@ -34,6 +36,7 @@ from adapters.discord.rest import (
     NotPermitted,
     ReplyRefused,
     Rest,
+    ThreadExists,
     adapter_error,
 )
 from adapters.events import Conversation
@@ -98,7 +101,8 @@ class DiscordAdapter:
         except AdapterError as problem:
             await self.close()
             raise _start_failed(problem, self._api_base) from problem.__cause__
-        self._receiver = Receiver(client, me, self._deferrals, self._ready.set)
+        listen_to_all(client)
+        self._receiver = Receiver(client, me, self._deferrals, self._ready.set, self._commands)
         return str(me)
 
     async def look(self) -> str:
@@ -138,7 +142,7 @@ class DiscordAdapter:
         await rest.call(
             "PUT",
             "/applications/{application_id}/commands",
-            [payload.command(spec) for spec in self._commands],
+            payload.commands(self._commands),
             application_id=client.application_id,
         )
 
@@ -176,6 +180,10 @@ class DiscordAdapter:
                 await rest.call("POST", "/channels/{channel_id}/typing", channel_id=channel)
             case Acknowledge():
                 await self._acknowledge(rest, outgoing)
+            case OpenThread():
+                await self._open_thread(rest, outgoing)
+            case Suggest():
+                await self._suggest(rest, outgoing)
             case _:
                 assert_never(outgoing)
         return None
@@ -221,6 +229,18 @@ class DiscordAdapter:
         )
 
     async def _edit(self, rest: Rest, edit: Edit) -> None:
+        handle = Handle.parse(edit.handle)
+        if handle is not None and handle.kind == "aside":
+            # It stands in no channel: only the press leads to it.
+            await self._deferrals.settled(edit.handle)
+            await rest.call(
+                "PATCH",
+                f"{_FOLLOW_UPS}/messages/@original",
+                payload.changed_message(edit),
+                webhook_id=self._application_id(),
+                webhook_token=handle.token,
+            )
+            return
         channel = await self._channel(rest, edit.conversation)
         await rest.call(
             "PATCH",
@@ -248,6 +268,32 @@ class DiscordAdapter:
             )
         except (Unreachable, Misconfigured) as error:
             raise Refused(f"the press cannot be answered any more: {error}") from error
+
+    async def _open_thread(self, rest: Rest, thread: OpenThread) -> None:
+        try:
+            opened = await rest.message_id(
+                "POST",
+                f"{_MESSAGES}/{{message_id}}/threads",
+                payload.new_thread(thread),
+                channel_id=thread.channel.chat,
+                message_id=thread.message_id,
+            )
+        except ThreadExists:
+            return
+        if opened != thread.conversation.chat:
+            raise Refused(f"the thread on message {thread.message_id} is called {opened}")
+
+    async def _suggest(self, rest: Rest, suggest: Suggest) -> None:
+        handle = Handle.parse(suggest.handle)
+        if handle is None:
+            raise Refused(f"{suggest.handle!r} is nothing that Discord asked")
+        await rest.call(
+            "POST",
+            INTERACTION_CALLBACK,
+            payload.suggestions(suggest),
+            id=handle.id,
+            token=handle.token,
+        )
 
     def _application_id(self) -> int | None:
         return self._client.application_id if self._client else None

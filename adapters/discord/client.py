@@ -54,8 +54,8 @@ class _ShardedClient(discord.AutoShardedClient):
 
 
 def new_client(api_base: str, gateway_url: str | None, shards: int = 1) -> discord.Client:
-    """A client without privileged intents and without caches of members and messages, with so many
-    connections.
+    """A client without caches of members and messages, with so many connections, and without
+    privileged intents; but see `listen_to_all`.
 
     discord.py keeps both addresses in classes, so there is one Discord in a process.
     Misconfigured where an address cannot be one.
@@ -68,8 +68,8 @@ def new_client(api_base: str, gateway_url: str | None, shards: int = 1) -> disco
     )
     _quiet()
     if shards > 1:
-        return _ShardedClient(shard_count=shards, **_OPTIONS)
-    return discord.Client(**_OPTIONS)
+        return _ShardedClient(shard_count=shards, **_options())
+    return discord.Client(**_options())
 
 
 class _Options(TypedDict):
@@ -81,17 +81,29 @@ class _Options(TypedDict):
     max_ratelimit_timeout: float
 
 
-_OPTIONS = _Options(
-    # Slash commands and presses come without an intent; the content of private messages,
-    # mentions and our own messages comes without the privileged one.
-    intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
-    max_messages=None,
-    chunk_guilds_at_startup=False,
-    member_cache_flags=discord.MemberCacheFlags.none(),
-    guild_ready_timeout=_READY_SECONDS,
-    # Longer waits are for the caller to plan, not for discord.py to sleep through.
-    max_ratelimit_timeout=30.0,
-)
+def _options() -> _Options:
+    """Of a client of its own: `listen_to_all` changes them."""
+    return _Options(
+        # Slash commands and presses come without an intent; the content of private messages,
+        # mentions and our own messages comes without the privileged one.
+        intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
+        max_messages=None,
+        chunk_guilds_at_startup=False,
+        member_cache_flags=discord.MemberCacheFlags.none(),
+        guild_ready_timeout=_READY_SECONDS,
+        # Longer waits are for the caller to plan, not for discord.py to sleep through.
+        max_ratelimit_timeout=30.0,
+    )
+
+
+def listen_to_all(client: discord.Client) -> None:
+    """Ask for what is said to nobody too, where the bot's owner has let the bot read it: by the
+    message content intent, on its page in the developer portal. It is the only privileged one that
+    is ever asked for. `client` is logged in, and not connected."""
+    if client.application is not None:
+        flags = client.application.flags
+        allowed = flags.gateway_message_content or flags.gateway_message_content_limited
+        client._connection._intents.message_content = allowed
 
 
 def _checked(key: str, url: str, schemes: Set[str]) -> str:
@@ -116,8 +128,8 @@ async def stay_connected(client: discord.Client) -> None:
             return
         except discord.PrivilegedIntentsRequired:
             raise Misconfigured(
-                "Discord refuses the bot's intents, though none of them is privileged; look at "
-                "the bot's page in the developer portal"
+                "Discord refuses the bot's intents, of which only the message content intent is "
+                "privileged; look at it on the bot's page in the developer portal"
             ) from None
         except discord.ConnectionClosed as closed:
             raise Misconfigured(_closed_for_good(closed.code)) from None

@@ -4,12 +4,16 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal, Self
 
-Kind = Literal["command", "press"]
+Kind = Literal["command", "press", "aside", "completion"]
+""""aside" is a press on a message that only the presser sees."""
+
+INTERACTION_CALLBACK = "/interactions/{id}/{token}/callback"
+"""Where an interaction is answered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """An interaction that can be answered. Written "command:ID:TOKEN" or "press:ID:TOKEN".
+    """An interaction that can be answered. Written "command:ID:TOKEN", and so on.
 
     Its token dies after 15 minutes. Only Discord says when: a clock of ours may be wrong.
     """
@@ -29,7 +33,7 @@ class Handle:
         if not (number.isdecimal() and token):
             return None
         match kind:
-            case "command" | "press":
+            case "command" | "press" | "aside" | "completion":
                 return cls(kind, int(number), token)
             case _:
                 return None

@@ -8,24 +8,37 @@ from typing import Any
 import discord
 from discord.abc import User as DiscordUser
 
+from adapters.base import CommandSpec
 from adapters.cleaning import clean, display_name
 from adapters.discord.interactions import Handle, Kind
-from adapters.discord.payload import ASKING_PREFIX, BUTTON_PREFIX
-from adapters.events import Conversation, File, Message, Press, User
+from adapters.discord.payload import (
+    ASKING_PREFIX,
+    BUTTON_PREFIX,
+    COMMAND_PREFIX,
+    Payload,
+    asking_form,
+    words_form,
+)
+from adapters.events import Completion, Conversation, File, Message, Press, User
 
 _SPOKEN = frozenset({discord.MessageType.default, discord.MessageType.reply})
 """The types that people write; the others tell of joins, pins, boosts and the like."""
 
+_MOST_TYPED = 1_000
+"""Characters of an option that are looked at."""
+_ON_MESSAGE = re.compile(rf"{re.escape(COMMAND_PREFIX)}([a-z]+):([0-9]+)")
+NO_MENU: Mapping[str, CommandSpec] = {}
 _PREFIX = re.compile(f"{re.escape(BUTTON_PREFIX)}|{re.escape(ASKING_PREFIX)}")
 _MENTION = re.compile(r"<(?P<sign>@!?|@&|#)(?P<id>\d+)>")
 
 
 def normalize_message(message: discord.Message, me: DiscordUser) -> Message | None:
-    """None for what is not said to the bot: talk of others, of bots, of Discord itself.
+    """None for what is not said by a person, or is said to somebody else: a reply to, or a mention
+    of, others and not the bot.
 
-    In a server a message is for the bot when it mentions the bot or the bot's own role, or
-    replies to a message of the bot. A reply without a ping comes without its content (that takes
-    a privileged intent), and what cannot be read is None too.
+    In a server a message is addressed to the bot when it mentions the bot or the bot's own role, or
+    replies to a message of the bot. What does neither comes without its content, but for who has
+    the privileged intent, and what cannot be read is None too.
     """
     if message.type not in _SPOKEN or message.webhook_id is not None:
         return None
@@ -33,12 +46,14 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         return None
     private = _is_private(message.channel)
     mentioned = _mentions(message, me)
-    if not (private or mentioned or _replies_to(message, me)):
+    addressed = private or mentioned or _replies_to(message, me)
+    if not addressed and _is_for_others(message):
         return None
     text = _cut_mention(message, me) if mentioned else message.content
     quoted = _quoted(message, me)
     attachments = tuple(_attachments(message))
-    if not (private or mentioned or text or quoted or attachments):
+    readable = text or (addressed and quoted) or attachments
+    if not (private or mentioned or readable):
         return None
     return Message(
         key=f"discord:{message.channel.id}:{message.id}",
@@ -52,6 +67,9 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
         reply_to=_reply_to(message),
         reply_token=_reply_token(message, me),
         files=_files(message),
+        addressed=addressed,
+        quoted_from=_quoted_from(message, me),
+        channel=_channel_of(message.channel),
         sent=message.created_at.timestamp(),
     )
 
@@ -70,11 +88,16 @@ def normalize_edit(message: discord.Message, me: DiscordUser) -> Message | None:
     return replace(said, key=key, kind="edit", sent=sent)
 
 
+Menu = Mapping[str, CommandSpec]
+"""The commands of every message's menu, by what they are called there."""
+
+
 def normalize_interaction(
-    interaction: discord.Interaction[discord.Client],
-) -> Message | Press | None:
-    """A slash command as the message "/name argument", a press of our button as a Press, and the
-    form that a press opened as that press.
+    interaction: discord.Interaction[discord.Client], menu: Menu = NO_MENU
+) -> Message | Press | Completion | None:
+    """A slash command, and one of a message's menu, as the message "/name argument"; a press of our
+    button as a Press, and the form that a press or a command opened as that; an option that is
+    being typed as a Completion.
 
     None for everything else, such as buttons that are not ours. ValueError where it does not say
     where it happened, as in kinds of channels that are newer than discord.py.
@@ -83,22 +106,37 @@ def normalize_interaction(
         return None
     match interaction.type:
         case discord.InteractionType.application_command:
-            return _command(interaction)
+            return _command(interaction, menu)
+        case discord.InteractionType.autocomplete:
+            return _completion(interaction)
         case discord.InteractionType.component:
             return _press(interaction)
         case discord.InteractionType.modal_submit:
+            data = dict(interaction.data or {})
+            words = clean(_written(data))
+            if asked := _ON_MESSAGE.fullmatch(str(data.get("custom_id", ""))):
+                return _given(interaction, f"/{asked[1]} {words}", about=asked[2])
             press = _press(interaction)
-            return press and replace(press, words=clean(_written(dict(interaction.data or {}))))
+            return press and replace(press, words=words)
         case _:
             return None
 
 
-def asked_form(interaction: discord.Interaction[discord.Client]) -> str | None:
-    """The token of a button of ours that asks for words, where that was pressed."""
-    custom_id = str(dict(interaction.data or {}).get("custom_id", ""))
+def asked_form(
+    interaction: discord.Interaction[discord.Client], menu: Menu = NO_MENU
+) -> Payload | None:
+    """The form that comes up where a button of ours that asks for words was pressed, or a command
+    given that asks."""
+    data: dict[str, Any] = dict(interaction.data or {})
+    if interaction.type is discord.InteractionType.application_command:
+        spec = _of_menu(data, menu)
+        target = str(data.get("target_id", ""))
+        asks = spec is not None and spec.asks and target.isdecimal()
+        return asking_form(spec.name, target, spec.on_message) if spec and asks else None
+    custom_id = str(data.get("custom_id", ""))
     is_press = interaction.type is discord.InteractionType.component
     asks = is_press and custom_id.startswith(ASKING_PREFIX)
-    return clean(custom_id.removeprefix(ASKING_PREFIX)) if asks else None
+    return words_form(clean(custom_id.removeprefix(ASKING_PREFIX))) if asks else None
 
 
 def _written(component: Mapping[str, Any]) -> str:
@@ -108,24 +146,62 @@ def _written(component: Mapping[str, Any]) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _command(interaction: discord.Interaction[discord.Client]) -> Message | None:
+def _command(interaction: discord.Interaction[discord.Client], menu: Menu) -> Message | None:
     data: dict[str, Any] = dict(interaction.data or {})
+    if (spec := _of_menu(data, menu)) is not None:
+        return _given(interaction, f"/{spec.name}", about=str(data.get("target_id", "")))
     if data.get("type") != discord.AppCommandType.chat_input.value:
         return None
-    if interaction.channel is None:
-        raise ValueError("a command does not say where")
     options = [option for option in data.get("options") or () if "value" in option]
     words = [f"/{data.get('name')}", *_arguments(options)]
+    files = tuple(_attached(options, data.get("resolved") or {}))
+    return _given(interaction, " ".join(words), files=files)
+
+
+def _of_menu(data: Mapping[str, Any], menu: Menu) -> CommandSpec | None:
+    """The command of a message's menu that was given, if one was."""
+    is_one = data.get("type") == discord.AppCommandType.message.value
+    return menu.get(str(data.get("name"))) if is_one else None
+
+
+def _given(
+    interaction: discord.Interaction[discord.Client],
+    line: str,
+    *,
+    about: str = "",
+    files: tuple[File, ...] = (),
+) -> Message:
+    """A command as a message."""
+    if interaction.channel is None:
+        raise ValueError("a command does not say where")
     return Message(
         key=f"discord:interaction:{interaction.id}",
         conversation=_conversation(interaction.channel.id),
         user=_user(interaction.user),
-        text=clean(" ".join(words)),
+        text=clean(line),
         message_id="",
         private=_is_private(interaction.channel),
         handle=_handle("command", interaction),
-        files=tuple(_attached(options, data.get("resolved") or {})),
+        files=files,
         sent=interaction.created_at.timestamp(),
+        channel=_channel_of(interaction.channel),
+        about=clean(about),
+    )
+
+
+def _completion(interaction: discord.Interaction[discord.Client]) -> Completion | None:
+    data: dict[str, Any] = dict(interaction.data or {})
+    typed = [each for each in data.get("options") or () if each.get("focused")]
+    if not typed or interaction.channel is None:
+        return None
+    return Completion(
+        key=f"discord:completion:{interaction.id}",
+        conversation=_conversation(interaction.channel.id),
+        user=_user(interaction.user),
+        command=clean(str(data.get("name"))),
+        typed=clean(str(typed[0].get("value", "")))[:_MOST_TYPED],
+        handle=_handle("completion", interaction),
+        private=_is_private(interaction.channel),
     )
 
 
@@ -159,12 +235,19 @@ def _press(interaction: discord.Interaction[discord.Client]) -> Press | None:
         user=_user(interaction.user),
         token=clean(custom_id.removeprefix(BUTTON_PREFIX)),
         message_id=str(message.id),
-        handle=_handle("press", interaction),
+        handle=_handle("aside" if message.flags.ephemeral else "press", interaction),
+        aside=message.flags.ephemeral,
     )
 
 
 def _handle(kind: Kind, interaction: discord.Interaction[discord.Client]) -> str:
     return str(Handle(kind, interaction.id, clean(interaction.token)))
+
+
+def _channel_of(place: object) -> str:
+    """Address of the channel that a thread, or a post of a forum, is in; "" for what is none."""
+    parent = place.parent_id if isinstance(place, discord.Thread) else None
+    return _conversation(parent).address if parent else ""
 
 
 def _conversation(channel_id: int) -> Conversation:
@@ -233,6 +316,17 @@ def _files(message: discord.Message) -> tuple[File, ...]:
 def _replies_to(message: discord.Message, me: DiscordUser) -> bool:
     replied_to = _replied_to(message)
     return replied_to is not None and replied_to.author.id == me.id
+
+
+def _is_for_others(message: discord.Message) -> bool:
+    """Whether talk that does not address the bot addresses somebody else."""
+    named = message.mentions or message.raw_role_mentions
+    return bool(named or message.type is discord.MessageType.reply)
+
+
+def _quoted_from(message: discord.Message, me: DiscordUser) -> str:
+    replied_to = _replied_to(message)
+    return "" if replied_to is None or replied_to.author.id == me.id else _name(replied_to.author)
 
 
 def _quoted(message: discord.Message, me: DiscordUser) -> str:

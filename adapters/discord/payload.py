@@ -12,7 +12,17 @@ from typing import Any
 
 from discord.utils import escape_markdown
 
-from adapters.base import Button, CommandSpec, Edit, Post, Upload
+from adapters.base import (
+    LONGEST_CHOICE,
+    MOST_CHOICES,
+    Button,
+    CommandSpec,
+    Edit,
+    OpenThread,
+    Post,
+    Suggest,
+    Upload,
+)
 from adapters.cleaning import clean
 from adapters.discord.segments import LIMIT, fit, units
 from adapters.filenames import safe_name
@@ -23,6 +33,9 @@ BUTTON_PREFIX = "bough:"
 """What every custom_id of ours starts with; the button's token follows."""
 ASKING_PREFIX = "bough.asks:"
 """The same of a button that asks for words; the form's own custom_id is like a button's."""
+COMMAND_PREFIX = "bough.on:"
+"""What the custom_id of a form starts with that a command on a message asks with: its name and the
+message's id follow, as "label:123"."""
 
 _ROW = 5
 _ROWS = 5
@@ -34,9 +47,12 @@ _CODE = re.compile(r"(```.*?```|``.+?``|`[^`\n]+`)", re.DOTALL)
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 _ACTION_ROW, _BUTTON, _TEXT_INPUT, _LABELLED = 1, 2, 4, 18
-_PARAGRAPH = 2
-_FORM = 9
-_MOST_WORDS = 4_000
+_ONE_LINE, _PARAGRAPH = 1, 2
+_CHOICES, _FORM = 8, 9
+_MOST_WORDS, _ONE_LINE_WORDS = 4_000, 1_000
+_THREAD_NAME = 100
+_MESSAGE_COMMAND = 3
+_MOST_ON_MESSAGES = 5
 _STYLES = {"primary": 1, "plain": 2, "danger": 4}
 _STRING_OPTION, _ATTACHMENT_OPTION = 3, 11
 _SUPPRESS_EMBEDS = 1 << 2
@@ -55,7 +71,8 @@ def new_message(post: Post) -> Payload:
     if post.nonce:
         # With enforce_nonce Discord gives back the first message instead of making a second one.
         payload |= {"nonce": post.nonce[:_NONCE], "enforce_nonce": True}
-    if post.reply_to:
+    # A thread is called by the id of the message it hangs on, which stands in the channel.
+    if post.reply_to and post.reply_to != post.conversation.chat:
         payload["message_reference"] = {
             "message_id": post.reply_to,
             "fail_if_not_exists": False,
@@ -110,22 +127,56 @@ def whisper(text: str) -> Payload:
 def words_form(token: str) -> Payload:
     """The answer to a press that opens a form for words. All that is known of it is its custom_id,
     so it may come back to another process."""
+    return _form(f"{BUTTON_PREFIX}{token}", "Answer in words", "Your answer", _PARAGRAPH)
+
+
+def _form(custom_id: str, title: str, label: str, style: int) -> Payload:
     field = {
         "type": _TEXT_INPUT,
         "custom_id": "words",
-        "style": _PARAGRAPH,
+        "style": style,
         "min_length": 1,
-        "max_length": _MOST_WORDS,
+        "max_length": _MOST_WORDS if style == _PARAGRAPH else _ONE_LINE_WORDS,
         "required": True,
     }
     return {
         "type": _FORM,
         "data": {
-            "custom_id": f"{BUTTON_PREFIX}{token}",
-            "title": "Answer in words",
-            "components": [{"type": _LABELLED, "label": "Your answer", "component": field}],
+            "custom_id": custom_id,
+            "title": title,
+            "components": [{"type": _LABELLED, "label": label, "component": field}],
         },
     }
+
+
+def new_thread(thread: OpenThread) -> Payload:
+    return {"name": fit(" ".join(clean(thread.name).split()), _THREAD_NAME) or "…"}
+
+
+def suggestions(suggest: Suggest) -> Payload:
+    """The answer to an option that is being typed."""
+    choices = [
+        {"name": fit(clean(one.label), LONGEST_CHOICE) or "…", "value": one.value}
+        for one in suggest.choices[:MOST_CHOICES]
+        if len(one.value) <= LONGEST_CHOICE
+    ]
+    return {"type": _CHOICES, "data": {"choices": choices}}
+
+
+def asking_form(command: str, message_id: str, title: str) -> Payload:
+    """The answer to a command that was given on a message, and asks for words first."""
+    return _form(f"{COMMAND_PREFIX}{command}:{message_id}", title, "Name", _ONE_LINE)
+
+
+def commands(specs: Sequence[CommandSpec]) -> list[Payload]:
+    """All of them, and those that stand in the menu of every message."""
+    on_messages = [_message_command(spec) for spec in specs if spec.on_message]
+    return [*map(command, specs), *on_messages[:_MOST_ON_MESSAGES]]
+
+
+def _message_command(spec: CommandSpec) -> Payload:
+    kind, places = _MESSAGE_COMMAND, [_IN_SERVERS, _IN_PRIVATE]
+    return {"name": fit(spec.on_message, _NAME), "type": kind, "contexts": places}
 
 
 def command(spec: CommandSpec) -> Payload:
@@ -133,9 +184,11 @@ def command(spec: CommandSpec) -> Payload:
     payload: Payload = {
         "name": spec.name,
         "description": fit(spec.description, _DESCRIPTION),
-        "contexts": [_IN_SERVERS, _IN_PRIVATE],
+        "contexts": [_IN_PRIVATE] if spec.private else [_IN_SERVERS, _IN_PRIVATE],
     }
     options = [_option(_STRING_OPTION, spec.argument)] if spec.argument else []
+    if options and spec.completes:
+        options[0]["autocomplete"] = True
     if spec.file:
         options.append(_option(_ATTACHMENT_OPTION, "attachment"))
     return payload | {"options": options} if options else payload

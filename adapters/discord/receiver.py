@@ -13,19 +13,19 @@ from discord.abc import User as DiscordUser
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from adapters.base import Receive
+from adapters.base import Commands, Receive
 from adapters.discord.client import stay_connected
 from adapters.discord.elsewhere import candidates, no_older
 from adapters.discord.histories import Histories
 from adapters.discord.history import LIMIT, Unparsed
-from adapters.discord.interactions import Deferrals
+from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals
 from adapters.discord.normalize import (
     asked_form,
     normalize_edit,
     normalize_interaction,
     normalize_message,
 )
-from adapters.discord.payload import words_form
+from adapters.discord.payload import Payload
 from adapters.discord.rest import PLATFORM_ERRORS
 from adapters.discord.unreadable import (
     CREATED,
@@ -36,9 +36,8 @@ from adapters.discord.unreadable import (
     unreadable_interaction,
     unreadable_message,
 )
-from adapters.events import Conversation, Message, Press, Unreadable
+from adapters.events import Completion, Conversation, Message, Press, Unreadable
 
-_CALLBACK = "/interactions/{id}/{token}/callback"
 _LONGEST_SILENCE_SECONDS = 1.5
 """Half the time in which Discord wants an interaction acknowledged."""
 
@@ -78,8 +77,11 @@ class Receiver:
         me: DiscordUser,
         deferrals: Deferrals,
         ready: Callable[[], object],
+        commands: Commands = (),
     ) -> None:
         """`ready` is called when the gateway sends events, and may be called again."""
+        self._menu = {spec.on_message: spec for spec in commands if spec.on_message}
+        self._discreet = frozenset(spec.name for spec in commands if spec.discreet)
         self._client = client
         self._me = me
         self._deferrals = deferrals
@@ -232,7 +234,8 @@ class Receiver:
             await receive(update)
         if arrived.edited:
             return  # its id says nothing about which messages were passed on
-        if update is not None or channel in self._newest:
+        # Of places where nobody talks to the bot, nothing is read again after a gap.
+        if (update is not None and update.addressed) or channel in self._newest:
             self._newest[channel] = max(message.id, self._newest.get(channel, 0))
 
     async def _pass_over(self, odd: Unreadable, receive: Receive) -> None:
@@ -253,8 +256,8 @@ class Receiver:
                 group.create_task(self._pass_over(interaction, receive))
                 continue
             try:
-                asked = asked_form(interaction)
-                update = normalize_interaction(interaction) if asked is None else None
+                asked = asked_form(interaction, self._menu)
+                update = normalize_interaction(interaction, self._menu) if not asked else None
             except Exception as error:  # noqa: BLE001
                 # As with messages.
                 odd = unreadable_interaction(interaction, error)
@@ -263,9 +266,15 @@ class Receiver:
                 continue
             if asked is not None:
                 group.create_task(self._open_form(interaction, asked))
+            elif isinstance(update, Completion):
+                group.create_task(self._complete(update, receive))
             elif update is not None:
                 # Beside the next one: 3 s are soon over, and a command may take its time.
                 group.create_task(self._pass_on_interaction(interaction, update, receive))
+
+    async def _complete(self, update: Completion, receive: Receive) -> None:
+        """Its answer is what acknowledges it."""
+        await receive(update)
 
     async def _pass_on_interaction(
         self, interaction: discord.Interaction[Any], update: Message | Press, receive: Receive
@@ -279,26 +288,31 @@ class Receiver:
             done, _ = await asyncio.wait([receiving], timeout=_LONGEST_SILENCE_SECONDS)
             for received in done:
                 received.result()
-            await self._defer(interaction)
+            await self._defer(interaction, update)
             self._deferrals.end(update.handle)
             await receiving
         finally:
             self._deferrals.end(update.handle)
             receiving.cancel()
 
-    async def _open_form(self, interaction: discord.Interaction[Any], token: str) -> None:
+    async def _open_form(self, interaction: discord.Interaction[Any], form: Payload) -> None:
         """At once, and before anybody else is asked: a form is an answer within 3 s, or none. Who
         may answer is checked when it comes back."""
-        where = Route("POST", _CALLBACK, id=interaction.id, token=interaction.token)
+        where = Route("POST", INTERACTION_CALLBACK, id=interaction.id, token=interaction.token)
         try:
-            await self._client.http.request(where, json=words_form(token))
+            await self._client.http.request(where, json=form)
         except PLATFORM_ERRORS as error:
             # Nothing was lost: who pressed sees that it failed, and presses again.
             _log.warning("a form could not be opened: %s", error)
 
-    async def _defer(self, interaction: discord.Interaction[Any]) -> None:
+    async def _defer(self, interaction: discord.Interaction[Any], update: Message | Press) -> None:
+        """A command's answer is to stand where the bot "thinks" from now on: who reads it is
+        settled here. A press changes what it hangs on."""
+        command = isinstance(update, Message)
+        name = update.text.split()[0].removeprefix("/") if isinstance(update, Message) else ""
+        alone = name in self._discreet and interaction.guild_id is not None
         try:
-            await interaction.response.defer()
+            await interaction.response.defer(thinking=command, ephemeral=alone)
         except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
             # It is committed and will be worked on; only Discord's own sign of that is missing.
             _log.warning("an interaction could not be acknowledged: %s", error)

@@ -39,11 +39,16 @@ _PATIENCE_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60.0
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
 _MISSING_PERMISSIONS = 50013
+_THREAD_EXISTS = 160004
 _REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
 
 
 class ReplyRefused(Refused):
     """The message may be sent, but not as a reply: the bot must not read the history here."""
+
+
+class ThreadExists(Refused):
+    """There is a thread on that message already."""
 
 
 class NotPermitted(Unreachable):
@@ -127,6 +132,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
     text = f"Discord answers {error}"
     if error.code in _REPLY_NOT_ALLOWED:
         return ReplyRefused(text)
+    if error.code == _THREAD_EXISTS:
+        return ThreadExists(text)
     match error.status:
         case 429:
             # discord.py raises this where what stands in front of Discord refuses all we send.

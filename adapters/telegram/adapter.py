@@ -16,10 +16,12 @@ from adapters.base import (
     Body,
     CommandSpec,
     Edit,
+    OpenThread,
     Outgoing,
     Post,
     Receive,
     Refused,
+    Suggest,
     Throttled,
     Typing,
     Unavailable,
@@ -30,6 +32,7 @@ from adapters.events import Conversation
 from adapters.telegram.errors import adapter_errors, refused_token
 from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
+from adapters.telegram.menus import set_menus
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
 from adapters.telegram.render import (
@@ -63,7 +66,7 @@ MakeSource = Callable[[telegram.Bot, str, Callable[[], object]], Source]
 
 
 class TelegramAdapter:
-    """`base_url` is what stands before the token in the Bot API's URLs.
+    """`base_url` is what stands before the token in the Bot API's URLs. `owners`: ids of people.
 
     `poll_timeout` is how many seconds Telegram may hold a getUpdates request; there is none where
     `source` makes what updates come from. Misconfigured where the token is empty.
@@ -79,6 +82,7 @@ class TelegramAdapter:
         base_url: str = "https://api.telegram.org/bot",
         base_file_url: str = "https://api.telegram.org/file/bot",
         commands: Sequence[CommandSpec] = (),
+        owners: Sequence[str] = (),
         poll_timeout: int = 30,
         source: MakeSource | None = None,
     ) -> None:
@@ -87,6 +91,7 @@ class TelegramAdapter:
         hide_token(token)
         self._token = token
         self._commands = tuple(commands)
+        self._owners = tuple(owners)
         self._bot = telegram.Bot(
             token,
             base_url,
@@ -129,10 +134,7 @@ class TelegramAdapter:
             await self._bot.initialize()
         except InvalidToken:  # 401, or 404 for what does not even look like a token
             raise refused_token() from None
-        if self._commands:
-            await self._bot.set_my_commands(
-                [telegram.BotCommand(spec.name, spec.description) for spec in self._commands]
-            )
+        await set_menus(self._bot, self._commands, self._owners)
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """Cursors are not needed: Telegram keeps what it has not heard to be committed.
@@ -159,6 +161,8 @@ class TelegramAdapter:
                     await self._typing(outgoing)
                 case Acknowledge():
                     await self._acknowledge(outgoing)
+                case OpenThread() | Suggest():
+                    raise Refused("Telegram has no threads on messages, and no options of commands")
                 case _:
                     assert_never(outgoing)
         return None

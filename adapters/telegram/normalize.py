@@ -42,9 +42,10 @@ def normalize(update: telegram.Update, me: telegram.User) -> Message | Press | N
     """A message to the bot, an edit of one, or a press; None for everything else.
 
     In private every message is for the bot `me`; in a group the ones that mention it, reply to it
-    or are a command that is not another bot's; an edit is judged by its new text. Channels, service
-    messages, other bots and people who write in the name of a chat are left out. What somebody
-    passes on is what they show, not what they say: it is quoted, and no command, code or answer.
+    or are a command that is not another bot's are addressed to it; an edit is judged by its new
+    text. Channels, service messages, other bots, people who write in the name of a chat and what is
+    said to somebody else (a reply to them, or a mention) are left out. What somebody passes on is
+    what they show, not what they say: it is quoted, and no command, code or answer.
     """
     if update.message is not None:
         return _message(update.message, me)
@@ -68,7 +69,8 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         return None
     private = message.chat.type == ChatType.PRIVATE
     call = _call(text, message.entities or message.caption_entities, me)
-    if not private and (forwarded or not _addressed(message, call, me)):
+    addressed = private or (not forwarded and _addressed(message, call, me))
+    if not addressed and (forwarded or _is_for_others(message, call)):
         return None
     return Message(
         key=f"{PLATFORM}:{message.chat.id}:{message.message_id}",
@@ -83,6 +85,8 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         reply_token="" if forwarded else _reply_token(message, me),
         files=_files(message),
         sent=message.date.timestamp(),
+        addressed=addressed,
+        quoted_from=_quoted_from(message, me),
     )
 
 
@@ -191,6 +195,17 @@ def _quoted(message: telegram.Message, me: telegram.User) -> str:
     return reply.text or reply.caption or ""
 
 
+def _quoted_from(message: telegram.Message, me: telegram.User) -> str:
+    """Who said what the message replies to: a person, a bot, or a chat in whose name it was."""
+    reply = message.reply_to_message
+    if reply is None or _made_topic(reply) or _is_from(reply, me):
+        return ""
+    if reply.sender_chat is not None:
+        return display_name(reply.sender_chat.effective_name or "", "")
+    person = reply.from_user
+    return _user(person).name if person is not None else ""
+
+
 def _is_from(message: telegram.Message, me: telegram.User) -> bool:
     return message.from_user is not None and message.from_user.id == me.id
 
@@ -206,12 +221,14 @@ class _Call:
     """A command that is not another bot's."""
     other: bool = False
     """A command that is another bot's."""
+    others: bool = False
+    """Somebody else is mentioned."""
 
 
 def _call(text: str, entities: Sequence[telegram.MessageEntity], me: telegram.User) -> _Call:
     table = utf16.offsets(text)
     name = f"@{me.username}".casefold()
-    mentioned = command = other = False
+    mentioned = command = other = others = False
     cuts: list[tuple[int, int]] = []
     for entity in entities:
         start = utf16.index(table, entity.offset)
@@ -224,6 +241,8 @@ def _call(text: str, entities: Sequence[telegram.MessageEntity], me: telegram.Us
             case MessageEntityType.TEXT_MENTION if entity.user and entity.user.id == me.id:
                 mentioned = True
                 cuts.append((start, end))
+            case MessageEntityType.MENTION | MessageEntityType.TEXT_MENTION:
+                others = True
             case MessageEntityType.BOT_COMMAND:
                 at = words.find("@")
                 own = at < 0 or words[at:].casefold() == name
@@ -233,7 +252,7 @@ def _call(text: str, entities: Sequence[telegram.MessageEntity], me: telegram.Us
                     cuts.append((start + at, end))
     for start, end in sorted(cuts, reverse=True):
         text = _without(text, start, end)
-    return _Call(text, mentioned, command, other)
+    return _Call(text, mentioned, command, other, others)
 
 
 def _without(text: str, start: int, end: int) -> str:
@@ -257,3 +276,12 @@ def _addressed(message: telegram.Message, call: _Call, me: telegram.User) -> boo
     reply = message.reply_to_message
     replied = reply is not None and _is_from(reply, me) and not _made_topic(reply)
     return call.mentioned or call.command or replied
+
+
+def _is_for_others(message: telegram.Message, call: _Call) -> bool:
+    """Whether talk that does not address the bot addresses somebody else, or nobody can answer
+    it."""
+    if message.chat.type not in (ChatType.GROUP, ChatType.SUPERGROUP):
+        return True
+    reply = message.reply_to_message
+    return call.other or call.others or (reply is not None and not _made_topic(reply))

@@ -19,9 +19,12 @@ from adapters.base import (
     Button,
     CommandSpec,
     Edit,
+    OpenThread,
     Outgoing,
     Post,
     Receive,
+    Refused,
+    Suggest,
     Typing,
 )
 from adapters.cleaning import clean
@@ -111,6 +114,8 @@ class TerminalAdapter:
                     self.screen.note(f"({_plain(text)})")
             case Typing():
                 self.screen.busy()
+            case OpenThread() | Suggest():
+                raise Refused("a terminal has no threads, and no options to choose from")
             case _:
                 assert_never(outgoing)
         return None

@@ -4,14 +4,18 @@ A conversation sees the sessions that it was ever in; in private, a person also 
 took part in. A fork shows the path it begins with, and no more of the session it was made from.
 """
 
-from adapters.events import Message
+from adapters.events import Conversation, Message
 from storage.store import Transaction
 
 
 def viewers(message: Message) -> tuple[str, ...]:
     """Members whose sessions may be seen where a message was written."""
-    address = message.conversation.address
-    return (address, message.user.identity) if message.private else (address,)
+    return members(message.conversation, message.user.identity, private=message.private)
+
+
+def members(conversation: Conversation, who: str, *, private: bool) -> tuple[str, ...]:
+    """The same, where there is no message."""
+    return (conversation.address, who) if private else (conversation.address,)
 
 
 def sees(tx: Transaction, message: Message, session: int) -> bool:

@@ -100,6 +100,9 @@ ACTIVITY = (
     ),
     Command(CommandSpec("tasks", "the same as /agents", "number"), _agents),
     Command(
-        CommandSpec("usage", "what the models cost, today and in the last 30 days", "all"), _usage
+        CommandSpec(
+            "usage", "what the models cost, today and in the last 30 days", "all", discreet=True
+        ),
+        _usage,
     ),
 )

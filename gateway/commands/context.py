@@ -77,6 +77,8 @@ class Pressed:
     """The session that it is about: in another it does nothing. None: it works anywhere."""
     action: "Action | None" = None
     """None: it stands for a command that could be typed."""
+    handle: str = ""
+    """The press's, where only that leads to the message."""
 
 
 @dataclass(frozen=True, slots=True)

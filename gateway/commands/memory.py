@@ -270,7 +270,10 @@ def _lacking(tx: Transaction, call: CommandCall) -> str:
 MEMORY = (
     Command(
         CommandSpec(
-            "memory", "what I keep in mind; words search it; delete NUMBER; forget", "words"
+            "memory",
+            "what I keep in mind; words search it; delete NUMBER; forget",
+            "words",
+            completes=True,
         ),
         _memory,
         lacking=_lacking,

@@ -148,6 +148,9 @@ class ModelChange:
 
 CHOOSING = (
     Command(
-        CommandSpec(MODEL, "which model answers here; name another to choose it", "model"), _model
+        CommandSpec(
+            MODEL, "which model answers here; name another to choose it", "model", completes=True
+        ),
+        _model,
     ),
 )

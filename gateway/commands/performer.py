@@ -181,7 +181,11 @@ def say(tx: Transaction, call: CommandCall, reply: Reply) -> None:
         )
     else:
         parcels = context.composer.change(
-            call.address, text, row=pressed.outbox, message_id=pressed.message_id
+            call.address,
+            text,
+            row=pressed.outbox,
+            message_id=pressed.message_id,
+            handle=pressed.handle,
         )
         if reply.rest is not None and len(parcels) > 1:
             parcels, items = parcels[:1], [*items, reply.rest]

@@ -22,6 +22,7 @@ from gateway.commands.help import help_command, here, saying_why_not
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
 from gateway.commands.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.on_message import on_message
 from gateway.commands.people.listing import PEOPLE
 from gateway.commands.people.requests import PAIRING
 from gateway.commands.schedules import SCHEDULES
@@ -41,7 +42,7 @@ from gateway.commands.tree.diff import COMPARISON
 from gateway.commands.tree.fan import FAN, FANNING, Fan
 from gateway.commands.tree.labels import LABELS
 from gateway.commands.tree.navigation import NAVIGATION
-from gateway.commands.tree.retry import RETRYING
+from gateway.commands.tree.retry import RETRY, RETRYING
 from gateway.commands.tree.siblings import ALTERNATIVES
 from gateway.commands.tree.tree import TREE
 from gateway.turns.turn import Job
@@ -125,7 +126,9 @@ def _plan(name: str, call: CommandCall) -> Plan:
     if action is not None:
         return action.plan
     if name in COMMANDS:
-        return saying_why_not(COMMANDS[name])
+        plan = saying_why_not(COMMANDS[name])
+        # /retry takes no number: it looks at the message itself.
+        return on_message(plan) if call.message.about and name != RETRY else plan
     return _only_by_button if name in ACTIONS else partial(_unknown, name=name)
 
 

@@ -209,7 +209,10 @@ def _lacking(tx: Transaction, call: CommandCall) -> str:
 SCHEDULES: Sequence[Command] = (
     Command(
         CommandSpec(
-            "schedule", "what is scheduled here; pause N, resume N, delete N, zone NAME", "what"
+            "schedule",
+            "what is scheduled here; pause N, resume N, delete N, zone NAME",
+            "what",
+            completes=True,
         ),
         _schedule,
         lacking=_lacking,

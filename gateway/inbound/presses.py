@@ -170,7 +170,8 @@ class Presses:
             message_id=press.message_id,
             private=run.private,
         )
-        pressed = Pressed(button.outbox, press.message_id, run.within, action_of(run))
+        aside = press.handle if press.aside else ""
+        pressed = Pressed(button.outbox, press.message_id, run.within, action_of(run), aside)
         await self.run_pressed(message, row, pressed)
 
     def acknowledge(self, press: Press, text: str) -> None:

@@ -13,17 +13,28 @@ from typing import assert_never
 
 from pydantic import TypeAdapter
 
-from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
+from adapters.events import (
+    Completion,
+    Conversation,
+    Message,
+    Press,
+    Stored,
+    Unreadable,
+    Update,
+    cleaned,
+)
 from gateway.access.owner_code import OwnerCode
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
 from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
 from gateway.commands.registry import parse_command, perform
+from gateway.inbound.completions import Completions
 from gateway.inbound.edits import first_sent
 from gateway.inbound.newcomers import Newcomers
 from gateway.inbound.press_check import PressCheck
 from gateway.inbound.presses import Presses
 from gateway.inbound.replies import Replies
+from gateway.inbound.threads import Threads
 from gateway.status.notices import Notices
 from gateway.turns.arrivals import TakeIn
 from gateway.turns.failures import NOT_DONE, PAUSE, TRIES, Failures, once_there
@@ -48,6 +59,8 @@ class Router:
     """Takes a message in that is no command; False where it was seen before."""
     failures: Failures
     notices: Notices
+    threads: Threads
+    completions: Completions
     strangers: Strangers = field(default_factory=Strangers)
     owner_code: OwnerCode = field(default_factory=OwnerCode)
     _handling: set[int] = field(default_factory=set, init=False)
@@ -73,6 +86,8 @@ class Router:
         store is away it waits: no platform hears that we have what we do not have. What fails each
         time is put aside, so that it is in nobody's way."""
         update = cleaned(update)
+        if isinstance(update, Completion):  # answered now, or not at all
+            return await self.completions.answer(update)
         for left in reversed(range(TRIES)):
             try:
                 return await once_there(partial(self._receive, update), "what comes in")
@@ -83,7 +98,7 @@ class Router:
                 log.exception("an update cannot be taken in; again in %g s", PAUSE)
                 await asyncio.sleep(PAUSE)
 
-    async def _put_aside(self, update: Update, error: Exception) -> None:
+    async def _put_aside(self, update: Stored, error: Exception) -> None:
         who = "" if isinstance(update, Unreadable) else update.user.identity
         known = self.access.may_command(who)
         if not (known or self.strangers.presses(junk=True, known=False).admits(who)):
@@ -92,14 +107,14 @@ class Router:
         if known and isinstance(update, Press):
             self._presses.acknowledge(update, NOT_DONE)
 
-    async def _receive(self, update: Update) -> None:
+    async def _receive(self, update: Stored) -> None:
         match update:
             case Press():
-                await self._presses.receive(update)
-            case Message(kind="edit"):
-                await self._edit(update)
+                await self._presses.receive(await self.threads.pressed(update, self.context.store))
             case Message():
-                await self._message(update)
+                message = self.threads.placed(update)
+                if message is not None:
+                    await (self._edit if message.kind == "edit" else self._message)(message)
             case Unreadable():
                 await self._pass_over(update)
             case _:
@@ -199,8 +214,12 @@ class Router:
         return await self.talk(
             arrival,
             partial(self._replies.taken, arrival=arrival, message=message),
-            partial(self._replies.refuse, message=message),
+            partial(self._alongside, message=message),
         )
+
+    def _alongside(self, tx: Transaction, message: Message) -> None:
+        self._replies.refuse(tx, message)
+        self.threads.note(tx, message)
 
     async def _edit(self, edit: Message) -> None:
         """A message has another text now. One that was never for the bot may be now: then it is

@@ -4,11 +4,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from adapters.base import Body, Button, Edit, Post, Renderer, Upload
+from adapters.base import Body, Button, Edit, OpenThread, Post, Renderer, Upload
 from adapters.events import Conversation, Message, User
 from gateway.outbound.choices import Offer, offer
 from storage.records.entries import Json
-from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile
+from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile, Thread
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
@@ -92,6 +92,7 @@ class Composer:
         row: int | None = None,
         message_id: str = "",
         buttons: Sequence[Button] = (),
+        handle: str = "",
     ) -> list[OutboxDraft]:
         """Put another text where an outbox row's message, or a message by its id, stands. What one
         message does not hold follows in others, and so do the buttons then."""
@@ -99,6 +100,8 @@ class Composer:
         first, *rest = bodies
         shown = [asdict(button) for button in buttons]
         here: Json = {"body": first, "message_id": message_id, "buttons": [] if rest else shown}
+        if handle:
+            here["handle"] = handle
         edit = OutboxDraft(address, "edit", here, edits=row)
         if not rest:
             return [edit]
@@ -161,24 +164,37 @@ _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}
 
 
 def outgoing(
-    row: OutboxRow, edited: OutboxRow | None, *, file: StoredFile | None = None, plain: bool
-) -> Post | Edit | None:
-    """What is to be sent for a row. None: an edit of a message that was never sent."""
+    row: OutboxRow,
+    edited: OutboxRow | None,
+    *,
+    file: StoredFile | None = None,
+    plain: bool,
+    refused: Thread | None = None,
+) -> Post | Edit | OpenThread | None:
+    """What is to be sent for a row. None: an edit of a message that was never sent. `refused`: the
+    thread that the row is for, where it cannot be opened; then its channel gets it."""
     conversation = Conversation.parse(row.address)
     payload = row.payload
+    if row.kind == "thread":
+        channel = Conversation.parse(payload["channel"])
+        return OpenThread(conversation, channel, payload["message_id"], payload["name"])
+    hangs_on = ""
+    if refused is not None:
+        hangs_on, conversation = conversation.chat, Conversation.parse(refused.channel)
     if row.kind == "edit":
         message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
         if not message_id:
             return None
         buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
-        return Edit(conversation, message_id, payload["body"], buttons, plain=plain)
+        body, handle = payload["body"], payload.get("handle", "")
+        return Edit(conversation, message_id, body, buttons, plain=plain, handle=handle)
     return Post(
         conversation,
         payload["body"],
         buttons=tuple(Button(**button) for button in payload["buttons"]),
         upload=Upload(file.name, file.data, file.picture) if file is not None else None,
         nonce=payload["nonce"],
-        reply_to=payload["reply_to"],
+        reply_to=hangs_on or payload["reply_to"],
         handle=payload["handle"],
         plain=plain,
         asks=User(**payload["asks"]) if "asks" in payload else None,

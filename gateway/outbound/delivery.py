@@ -7,7 +7,7 @@ message that was under way.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from gateway.outbound.composer import outgoing
 from gateway.outbound.pace import Pace
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
-from storage.records.inbox_outbox import OutboxRow, StoredFile
+from storage.records.inbox_outbox import OutboxRow, StoredFile, Thread
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -37,9 +37,15 @@ UNREACHED = "what it said did not reach this chat"
 
 class Delivery:
     def __init__(
-        self, store: Store, adapters: Mapping[str, Adapter], pace: Pace | None = None
+        self,
+        store: Store,
+        adapters: Mapping[str, Adapter],
+        pace: Pace | None = None,
+        threads: MutableMapping[str, Thread] | None = None,
     ) -> None:
+        """`threads`: those that are known, kept up to date here where one cannot be opened."""
         self._store = store
+        self._threads = threads if threads is not None else {}
         self._adapters = adapters
         self._pace = pace if pace is not None else Pace()
         self._news = asyncio.Event()
@@ -130,6 +136,8 @@ class Delivery:
         except _Away:
             return False
         except PutAside as error:
+            if row.kind == "thread":
+                self._threads[row.address] = Thread(row.payload["channel"], True, refused=True)
             aside = partial(
                 _put_aside, row=row, why=clean(str(error)), unreachable=error.unreachable
             )
@@ -182,7 +190,9 @@ class Delivery:
             if adapter is None:
                 raise _Away
             edited, file = await self._edited(row), await self._file(row)
-            message = outgoing(row, edited, file=file, plain=plain)
+            thread = self._threads.get(row.address)
+            refused = thread if thread is not None and thread.refused else None
+            message = outgoing(row, edited, file=file, plain=plain, refused=refused)
             if message is None:
                 raise PutAside("the message it changes was never sent")
             return await adapter.deliver(message)
@@ -249,6 +259,9 @@ def _sent(tx: Transaction, row: OutboxRow, message_id: str | None) -> None:
 def _put_aside(tx: Transaction, row: OutboxRow, why: str, *, unreachable: bool = False) -> None:
     log.error("a message for %s is put aside: %s", row.address, why)
     tx.outbox.failed(row.id, why)
+    if row.kind == "thread":
+        tx.directory.refuse_thread(row.address)
+        return tx.directory.audit("thread", "", {"address": row.address, "why": why})
     tx.directory.audit("undelivered", "", {"outbox": row.id, "why": why})
     if unreachable and (count := tx.schedules.pause_fired(row.address, UNREACHED)):
         # Else a model is asked again and again, for nobody.

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from adapters.events import Message, Update
+from adapters.events import Message, Stored
 from agent.delegation.settlement import FINAL, interrupt, result_arrival
 from agent.models.base import RETRIED, ModelError, ModelErrorKind
 from agent.text.markdown import bounded, escape
@@ -93,7 +93,7 @@ class Failures:
     composer: Composer
     tries: Tries = field(default_factory=Tries)
 
-    async def update(self, update: Update, error: Exception, *, tell: bool) -> None:
+    async def update(self, update: Stored, error: Exception, *, tell: bool) -> None:
         """An update cannot be taken in. Returns as soon as that is on record, in the inbox if it
         can be: its platform may hear that we have it."""
         log.error("update %r cannot be taken in; it is put aside", update.key, exc_info=error)
@@ -151,7 +151,7 @@ class Failures:
         log.error("a failure is on record only here")
         return False
 
-    def _keep(self, tx: Transaction, update: Update, error: Exception, tell: bool) -> bool:
+    def _keep(self, tx: Transaction, update: Stored, error: Exception, tell: bool) -> bool:
         row = tx.inbox.receive(_arrival(update))
         if row is None:
             return False  # It is in the inbox, and the sweep looks after it.
@@ -217,7 +217,7 @@ def explain(error: ModelError) -> str:
     return f"⚠️ The model could not answer: {escape(str(error))}. {advice}"
 
 
-def _arrival(update: Update) -> Arrival:
+def _arrival(update: Stored) -> Arrival:
     return Arrival(update.key, InboxKind(update.kind), update.conversation.address, asdict(update))
 
 

@@ -1,7 +1,7 @@
 """What came in, as entries of a session."""
 
 from adapters.cleaning import display_name
-from storage.records.entries import Draft, Entry, Kind, message
+from storage.records.entries import Draft, Entry, Json, Kind, message
 from storage.records.inbox_outbox import Event, InboxKind, InboxRow
 from storage.records.speakers import happened, spoken
 from storage.store import Transaction
@@ -28,7 +28,7 @@ def message_draft(row: InboxRow, late: str = "") -> Draft:
         return Draft(Kind.MESSAGE, body, author=event.person)
     given = []
     if payload["quoted"]:
-        given.append("\n".join(f"> {line}" for line in payload["quoted"].splitlines()))
+        given.append(_quotation(payload))
     if payload["attachments"]:
         kinds = ", ".join(payload["attachments"])
         given.append(f"[attached, but not readable here: {kinds}]")
@@ -43,6 +43,13 @@ def message_draft(row: InboxRow, late: str = "") -> Draft:
         return Draft(Kind.MESSAGE, message("user", ours + typed), author=who)
     name = display_name(payload["user"]["name"], who)
     return Draft(Kind.MESSAGE, {"role": "user", **spoken(who, name, ours, typed)}, author=who)
+
+
+def _quotation(payload: Json) -> str:
+    """What the message replies to, with who said it where that is known."""
+    lines = [f"> {line}" for line in payload["quoted"].splitlines()]
+    who = payload.get("quoted_from", "")
+    return "\n".join([f"In reply to {display_name(who, who)}:", *lines] if who else lines)
 
 
 def link_message(tx: Transaction, entry: Entry, row: InboxRow) -> None:

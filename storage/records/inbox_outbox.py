@@ -111,6 +111,19 @@ class OutboxState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Thread:
+    """A conversation that is a thread of a channel."""
+
+    channel: str
+    """Its address."""
+    opened: bool = False
+    """The bot opens it, for a question: all that is said there is said to the bot."""
+    refused: bool = False
+    """The bot may not open it: what is said there goes to the channel, as a reply to the message
+    by which the thread is called."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredFile:
     """A file on its way out. A parcel's payload names it: {"file": id}."""
 
@@ -126,7 +139,7 @@ class OutboxDraft:
 
     address: str
     kind: str
-    """"post" or "edit"."""
+    """"post", "edit" or "thread"."""
     payload: Json
     entry: int | None = None
     """The entry this message shows, for message links."""

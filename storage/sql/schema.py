@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0053_people"
+HEAD = "0056_threads"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -139,6 +139,16 @@ conversations = Table(
     Column("cursor", Words),
     # Identity of the only person in it; NULL where that is not known, "" where there are more.
     Column("private_with", Words),
+)
+
+# Conversations that are threads of a channel, where their address does not say so.
+threads = Table(
+    "threads",
+    metadata,
+    Column("address", Words, primary_key=True),
+    Column("channel", Words, nullable=False),
+    Column("opened", Boolean, nullable=False),
+    Column("refused", Boolean, nullable=False),
 )
 
 session_members = Table(

@@ -9,11 +9,15 @@ import pytest
 from adapters.base import (
     Acknowledge,
     Button,
+    CommandSpec,
+    Edit,
+    OpenThread,
     Post,
     Refused,
 )
 from adapters.discord.interactions import Handle
-from adapters.events import Message, Press, Update
+from adapters.events import Conversation, Message, Press, Update
+from tests.stand_ins import discord_bot
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_bot import TOKEN, Bot, calls, here, running
 from tests.stand_ins.discord_rest import Fail
@@ -245,3 +249,37 @@ async def test_an_odd_reply_to_an_acknowledgement_stops_nothing(server: DiscordS
         server.dm("ann", "still there?")
         await bot.got(3)
         assert bot.texts() == ["/new", "/goto", "still there?"]
+
+
+async def test_what_one_person_sees_is_changed_by_their_press_on_it(
+    server: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discord_bot, "COMMANDS", [CommandSpec("mine", "Mine", discreet=True)])
+    async with running(server) as bot:
+        command = server.slash(server.general, "ann", "mine")
+        [given] = await bot.got(1)
+        assert isinstance(given, Message)
+        more = (Button("More", "token-more"),)
+        shown = await bot.post(server.general, "yours", *more, handle=given.handle)
+        assert command.message is not None and shown == command.message["id"]
+        assert server.messages(server.general) == []
+        server.press_seen_alone(command, "More", "ann")
+        _, press = await bot.got(2)
+        assert isinstance(press, Press) and press.aside
+        edit = Edit(here(server.general), shown, {"text": "all of it"}, handle=press.handle)
+        await bot.adapter.deliver(edit)
+        assert [whisper.text for whisper in server.whispers] == ["yours", "all of it"]
+        assert server.violations == []
+
+
+async def test_a_thread_that_is_there_is_opened_again_without_a_fault(
+    server: DiscordServer,
+) -> None:
+    async with running(server) as bot:
+        said = server.say(server.general, "ann", f"{server.mention} hello")
+        place = Conversation("discord", said["id"])
+        thread = OpenThread(place, here(server.general), said["id"], "hello")
+        await bot.adapter.deliver(thread)
+        await bot.adapter.deliver(thread)
+        await bot.adapter.deliver(Post(place, {"text": "in there"}, reply_to=said["id"]))
+        assert server.said(server.world.channels[int(said["id"])]) == ["in there"]

@@ -8,6 +8,7 @@ from storage.errors import NotFound
 from storage.records.inbox_outbox import (
     Arrival,
     InboxKind,
+    Thread,
 )
 from storage.store import Store
 from tests.support.stores import Clock, new_session
@@ -82,3 +83,22 @@ async def test_a_fact_is_any_json_value(store: Store, value: Any) -> None:
     await store.run(lambda t: t.directory.set_fact("name", "before"))
     await store.run(lambda t: t.directory.set_fact("name", value))
     assert await store.read(lambda t: t.directory.fact("name")) == value
+
+
+async def test_of_which_channel_a_conversation_is_a_thread_is_noted_once(store: Store) -> None:
+    one, other = Thread("discord:1", opened=True), Thread("discord:2")
+    assert await store.read(lambda t: t.directory.threads()) == {}
+    assert await store.run(lambda t: t.directory.note_thread("discord:7", one))
+    assert not await store.run(lambda t: t.directory.note_thread("discord:7", other))
+    assert await store.run(lambda t: t.directory.note_thread("discord:8", other))
+    assert await store.read(lambda t: t.directory.threads()) == {
+        "discord:7": one,
+        "discord:8": other,
+    }
+    await store.run(lambda t: t.directory.refuse_thread("discord:7"))
+    await store.run(lambda t: t.directory.refuse_thread("discord:9"))
+    found = await store.read(lambda t: t.directory.threads())
+    assert found == {
+        "discord:7": Thread("discord:1", opened=True, refused=True),
+        "discord:8": other,
+    }

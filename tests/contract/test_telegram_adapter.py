@@ -59,7 +59,9 @@ async def test_start_says_who_the_bot_is_and_registers_commands(telegram: Telegr
     assert adapter.name == "telegram"
     assert await adapter.start() == "@bough_bot"
     await adapter.close()
-    assert telegram.methods.commands == [{"command": "new", "description": "A new conversation"}]
+    assert telegram.methods.menus["all_private_chats"] == [
+        {"command": "new", "description": "A new conversation"}
+    ]
 
 
 async def test_start_removes_a_webhook_and_loses_no_update(telegram: TelegramServer) -> None:

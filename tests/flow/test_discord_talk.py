@@ -47,7 +47,8 @@ async def test_a_message_that_quotes_another_brings_it_along(tmp_path: Path) -> 
         await g.reads("green", general)
         g.discord.say(general, OLGA, f"{g.discord.mention} is that so?", reply_to=thesis)
         await g.reads("is that so?", general)
-        assert heard(g)[-1] == "[discord:…] olga:\n> the sky is green @Bough\n| is that so?"
+        quoted = "In reply to ann:\n> the sky is green @Bough"
+        assert heard(g)[-1] == f"[discord:…] olga:\n{quoted}\n| is that so?"
 
 
 async def test_what_cannot_be_read_is_said_to_be_there(tmp_path: Path) -> None:

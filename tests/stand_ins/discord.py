@@ -38,11 +38,13 @@ from tests.stand_ins.discord_rest import (
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 from tests.stand_ins.rates import DiscordLimits
 
-_SLASH, _COMPONENT, _FORM = 2, 3, 5
-_KINDS: dict[int, Literal["command", "press", "form"]] = {
+_SLASH, _COMPONENT, _OPTION, _FORM = 2, 3, 4, 5
+_ON_MESSAGE = 3
+_KINDS: dict[int, Literal["command", "press", "form", "completion"]] = {
     _SLASH: "command",
     _COMPONENT: "press",
     _FORM: "form",
+    _OPTION: "completion",
 }
 _TEXT_OPTION, _FILE_OPTION = 3, 11
 
@@ -147,6 +149,13 @@ class DiscordServer:
         data = {"custom_id": custom_id, "component_type": 2, "id": 2}
         return self._interact(_COMPONENT, channel, user, data, channel.message(message["id"]))
 
+    def press_seen_alone(self, command: Interaction, label: str, user: str) -> Interaction:
+        """A press on the answer of a command that only one person sees."""
+        assert command.message is not None
+        custom_id = self.buttons(command.message)[label]
+        data = {"custom_id": custom_id, "component_type": 2, "id": 2}
+        return self._interact(_COMPONENT, command.channel, user, data, command.message)
+
     def submit(self, press: Interaction, words: str) -> Interaction:
         """Who pressed writes into the form that came up. AssertionError where there is none."""
         assert press.form is not None, "no form came up"
@@ -181,6 +190,23 @@ class DiscordServer:
             data["options"] = [
                 {"name": names[kind], "type": kind, "value": value} for kind, value in given
             ]
+        return self._interact(_SLASH, channel, user, data, None)
+
+    def type_option(self, channel: Channel, user: str, name: str, typed: str) -> Interaction:
+        """Somebody types an option. StopIteration where it offers nothing to choose from."""
+        command = {command["name"]: command for command in self.world.commands}[name]
+        option = next(one for one in command["options"] if one.get("autocomplete"))
+        given = {"name": option["name"], "type": _TEXT_OPTION, "value": typed, "focused": True}
+        data: Json = {"id": command["id"], "name": name, "type": 1, "options": [given]}
+        return self._interact(_OPTION, channel, user, data, None)
+
+    def give_on(self, message: Json, user: str, name: str) -> Interaction:
+        """Somebody gives a command of a message's menu. KeyError where there is none."""
+        channel = self.world.channels[int(message["channel_id"])]
+        menu = {one["name"]: one for one in self.world.commands if one["type"] == _ON_MESSAGE}
+        data: Json = {"id": menu[name]["id"], "name": name, "type": _ON_MESSAGE}
+        seen = self.world.seen(message, channel)
+        data |= {"target_id": message["id"], "resolved": {"messages": {message["id"]: seen}}}
         return self._interact(_SLASH, channel, user, data, None)
 
     def _interact(

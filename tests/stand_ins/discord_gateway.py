@@ -16,7 +16,8 @@ DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, ACK = 0, 1, 2,
 AUTHENTICATION_FAILED, DISALLOWED_INTENTS = 4004, 4014
 
 _GUILDS, _GUILD_MESSAGES, _DIRECT_MESSAGES = 1 << 0, 1 << 9, 1 << 12
-_PRIVILEGED = 1 << 1 | 1 << 8 | 1 << 15
+_MESSAGE_CONTENT = 1 << 15
+_PRIVILEGED = 1 << 1 | 1 << 8 | _MESSAGE_CONTENT
 _HEARTBEAT_MS = 41_250
 
 
@@ -100,7 +101,7 @@ class Gateway:
             wanted = _DIRECT_MESSAGES if private else _GUILD_MESSAGES
             if event.startswith("MESSAGE_"):
                 if session.intents & wanted:
-                    session.add(event, self._seen(event, data))
+                    session.add(event, self._seen(event, data, session))
             elif event == "INTERACTION_CREATE" or session.intents & _GUILDS:
                 session.add(event, data)
 
@@ -130,10 +131,12 @@ class Gateway:
         odd = self.oddities.pop(event, None)
         session.add(event, odd(data) if odd else data)
 
-    def _seen(self, event: str, data: Json) -> Json:
+    def _seen(self, event: str, data: Json, session: Session) -> Json:
         if event == "MESSAGE_DELETE":
             return data
-        return self.world.seen(data, self.world.channels[int(data["channel_id"])])
+        content = bool(session.intents & _MESSAGE_CONTENT)
+        channel = self.world.channels[int(data["channel_id"])]
+        return self.world.seen(data, channel, content=content)
 
     async def drop(self, *, resumable: bool, code: int = 4000) -> None:
         """Close every connection. What is not resumable is forgotten: a later RESUME fails."""
@@ -178,7 +181,10 @@ class Gateway:
         if data["token"] != self._token:
             await connection.socket.close(code=AUTHENTICATION_FAILED)
             return
-        if data["intents"] & self.refused_intents:
+        refused = self.refused_intents
+        if self.world.message_content:
+            refused &= ~_MESSAGE_CONTENT
+        if data["intents"] & refused:
             await connection.socket.close(code=DISALLOWED_INTENTS)
             return
         self.identified += 1

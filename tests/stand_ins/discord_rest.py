@@ -11,13 +11,22 @@ from aiohttp import web
 from tests.stand_ins import discord_spec
 from tests.stand_ins.discord_checks import ApiError
 from tests.stand_ins.discord_files import Body, Sent
-from tests.stand_ins.discord_world import EPHEMERAL, LOADING, Channel, Interaction, Json, World
+from tests.stand_ins.discord_world import (
+    EPHEMERAL,
+    LOADING,
+    Channel,
+    Interaction,
+    Json,
+    Whisper,
+    World,
+)
 
 BASE = "/api/v10"
 
 _ANSWER_SECONDS = 3.0
 _TOKEN_SECONDS = 15 * 60.0
 _BODY_LIMIT = 64 * 1024 * 1024
+_LIMITED_CONTENT = 1 << 19
 _DEFER_MESSAGE, _DEFER_UPDATE, _MESSAGE, _UPDATE, _MODAL = 5, 6, 4, 7, 9
 _OPEN_TO_ALL = re.compile(rf"{BASE}/(?:interactions|webhooks)/.*")
 
@@ -187,7 +196,7 @@ class Rest:
                 "bot_public": True,
                 "bot_require_code_grant": False,
                 "verify_key": "0" * 64,
-                "flags": 0,
+                "flags": _LIMITED_CONTENT if self._world.message_content else 0,
                 "flags_new": "0",
                 "redirect_uris": [],
                 "interactions_endpoint_url": self.interactions_endpoint,
@@ -204,9 +213,14 @@ class Rest:
 
     async def _set_commands(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if len({command["name"] for command in given}) < len(given):
+        if len({(command["name"], command.get("type", 1)) for command in given}) < len(given):
             raise ApiError(400, 50035, "APPLICATION_COMMANDS_DUPLICATE_NAME")
-        common: Json = {"type": 1, "default_member_permissions": None, "version": "1"}
+        common: Json = {
+            "type": 1,
+            "default_member_permissions": None,
+            "version": "1",
+            "description": "",
+        }
         common |= {"application_id": str(self._world.bot.id)}
         self._world.commands = [
             common | {"id": str(self._world.snowflake())} | command for command in given
@@ -233,7 +247,9 @@ class Rest:
         return web.Response(status=204)
 
     async def _create_thread(self, request: web.Request) -> web.Response:
-        thread = self._world.thread(self._channel(request), (await request.json())["name"])
+        channel, number = self._channel(request), request.match_info.get("message")
+        hangs_on = channel.message(number) if number is not None else None
+        thread = self._world.thread(channel, (await request.json())["name"], hangs_on)
         return reply(self._world.channel_json(thread), status=201)
 
     # Messages.
@@ -282,12 +298,19 @@ class Rest:
         self._answer(interaction, answer["type"], answer.get("data") or {})
         if request.query.get("with_response") not in ("1", "true"):
             return web.Response(status=204)
-        kind = {"command": 2, "press": 3, "form": 5}[interaction.kind]
+        kind = {"command": 2, "press": 3, "completion": 4, "form": 5}[interaction.kind]
         return reply({"interaction": {"id": str(interaction.id), "type": kind}})
 
     def _answer(self, interaction: Interaction, kind: int, data: Json) -> None:
         match kind:
-            case 5 if interaction.kind == "command":
+            case 8 if interaction.kind == "completion":
+                interaction.choices = data["choices"]
+                texts = [text for each in data["choices"] for text in each.values()]
+                if len(data["choices"]) > 25 or not all(1 <= len(text) <= 100 for text in texts):
+                    raise ApiError(400, 50035, "Invalid Form Body: choices")
+            case 5 if _opens(interaction) and data.get("flags", 0) & EPHEMERAL:
+                interaction.message = self._world.think_aside(interaction)
+            case 5 if _opens(interaction):
                 thinking = {"content": "…", "flags": 0}
                 interaction.message = self._world.post(
                     interaction.channel, thinking, content="", flags=LOADING | data.get("flags", 0)
@@ -296,7 +319,7 @@ class Rest:
                 self._say(interaction, data)
             case 6 if interaction.kind in ("press", "form"):
                 pass
-            case 9 if interaction.kind == "press":
+            case 9 if interaction.kind in ("press", "command"):
                 interaction.form = data
             case 7 if interaction.message is not None:
                 self._world.edit(interaction.channel, interaction.message, data)
@@ -337,11 +360,16 @@ class Rest:
         interaction = self._answerable(request)
         message, body = self._original_of(interaction), await Body.of(request)
         channel = interaction.channel
+        if message["flags"] & EPHEMERAL:
+            text = body.payload["content"]
+            self._world.whispers.append(Whisper(interaction.user, text))
         return reply(self._world.edit(channel, message, body.payload, body.files))
 
     def _original_of(self, interaction: Interaction) -> Json:
         message = interaction.message
-        if message is None or message not in interaction.channel.messages:
+        if message is None:
+            raise ApiError(404, 10008, "Unknown Message")
+        if message not in interaction.channel.messages and not message["flags"] & EPHEMERAL:
             raise ApiError(404, 10008, "Unknown Message")
         return message
 
@@ -350,6 +378,12 @@ class Rest:
     async def _attachment(self, request: web.Request) -> web.StreamResponse:
         fault = self._injected(request.method, request.path)
         return faulty(request, fault) if fault else await self._world.cdn.serve(request)
+
+
+def _opens(interaction: Interaction) -> bool:
+    """Whether a new message can answer it: a command, or the form that a command opened."""
+    is_form = interaction.kind == "form" and interaction.message is None
+    return interaction.kind == "command" or is_form
 
 
 def reply(value: Any, status: int = 200) -> web.Response:

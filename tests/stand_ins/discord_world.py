@@ -71,7 +71,7 @@ class Channel:
 class Interaction:
     id: int
     token: str
-    kind: Literal["command", "press", "form"]
+    kind: Literal["command", "press", "form", "completion"]
     channel: Channel
     user: User
     created: float
@@ -81,6 +81,8 @@ class Interaction:
     """Type of the callback that was accepted."""
     form: Json | None = None
     """What was opened by it."""
+    choices: list[Json] | None = None
+    """What was offered to who types an option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class World:
         self.interactions: dict[str, Interaction] = {}
         self.whispers: list[Whisper] = []
         self.typing: list[Channel] = []
+        self.message_content = False
+        """Whether the bot may have the message content intent, and with it read all talk."""
         self._nonces: dict[tuple[int, str], Json] = {}
         self.bot = User(self.snowflake(), "Bough", bot=True)
         self.guild_id = self.snowflake()
@@ -129,8 +133,14 @@ class World:
                 return channel
         return self._add(Channel(self.snowflake(), "text", name))
 
-    def thread(self, parent: Channel, name: str) -> Channel:
-        thread = self._add(Channel(self.snowflake(), "thread", name, parent))
+    def thread(self, parent: Channel, name: str, on: Json | None = None) -> Channel:
+        """`on`: the message that it hangs on, whose id it has then."""
+        number = int(on["id"]) if on is not None else self.snowflake()
+        if number in self.channels:
+            raise ApiError(400, 160004, "A thread has already been created for this message")
+        if not 1 <= len(name) <= 100:
+            raise ApiError(400, 50035, "Invalid Form Body: name: 1 to 100 characters")
+        thread = self._add(Channel(number, "thread", name, parent))
         self._announce("THREAD_CREATE", self.channel_json(thread) | {"newly_created": True})
         return thread
 
@@ -237,9 +247,11 @@ class World:
         if "components" in payload:
             message["components"] = numbered(payload["components"] or [])
         if payload.get("flags") is not None:
-            message["flags"] = payload["flags"]
+            message["flags"] = payload["flags"] | message["flags"] & EPHEMERAL
         message["flags"] &= ~LOADING
         message["edited_timestamp"] = self._now()
+        if message not in channel.messages:
+            return message  # nobody but one person sees it
         self._announce("MESSAGE_UPDATE", message | self._where(channel))
         return message
 
@@ -256,6 +268,11 @@ class World:
         self._announce(WHISPER, {"user": whisper.user.name, "text": whisper.text})
         message = self._new_message(interaction.channel, self.bot, payload["content"])
         return message | {"flags": EPHEMERAL}
+
+    def think_aside(self, interaction: Interaction) -> Json:
+        """What only one person will see shows that the bot "thinks"."""
+        message = self._new_message(interaction.channel, self.bot, "")
+        return message | {"flags": EPHEMERAL | LOADING}
 
     def _publish(self, channel: Channel, message: Json) -> Json:
         channel.messages.append(message)
@@ -308,18 +325,21 @@ class World:
 
     # Shapes.
 
-    def seen(self, message: Json, channel: Channel) -> Json:
-        """The message as a bot without the message-content intent gets it."""
+    def seen(self, message: Json, channel: Channel, *, content: bool | None = None) -> Json:
+        """The message as a bot gets it; `content`: whether it has the message content intent."""
         bot = str(self.bot.id)
         visible = (
-            channel.kind == "dm"
+            (self.message_content if content is None else content)
+            or channel.kind == "dm"
             or message["author"]["id"] == bot
             or any(user["id"] == bot for user in message["mentions"])
         )
         hidden: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
         result = dict(message) if visible else message | hidden
         if result.get("referenced_message"):
-            result["referenced_message"] = self.seen(result["referenced_message"], channel)
+            result["referenced_message"] = self.seen(
+                result["referenced_message"], channel, content=content
+            )
         return result
 
     def channel_json(self, channel: Channel) -> Json:

@@ -29,7 +29,8 @@ class Methods:
         self._poll: object | None = None
         self.webhook = ""
         self.deliveries = Deliveries(world, wait_change)
-        self.commands: list[Json] = []
+        self.menus: dict[str, list[Json]] = {}
+        """By scope: its type, and the chat's id where it is one chat."""
         self.answers: list[Json] = []
         """What presses were answered with, in order."""
         self.table: dict[str, Method] = {
@@ -47,6 +48,7 @@ class Methods:
             "sendPhoto": self._send_photo,
             "setMyCommands": self._set_my_commands,
             "setWebhook": self._set_webhook,
+            "deleteMyCommands": self._delete_my_commands,
         }
 
     async def _get_me(self, params: Json) -> Json:
@@ -118,8 +120,20 @@ class Methods:
                 raise bad_request("BOT_COMMAND_INVALID")
             if not 1 <= len(words) <= 256:
                 raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-        self.commands = params.get("commands", [])
+        self.menus[self._scope(params)] = params.get("commands", [])
         return True
+
+    async def _delete_my_commands(self, params: Json) -> bool:
+        self.menus.pop(self._scope(params), None)
+        return True
+
+    def _scope(self, params: Json) -> str:
+        scope = params.get("scope") or {"type": "default"}
+        if "chat_id" not in scope:
+            return str(scope["type"])
+        if int(scope["chat_id"]) not in self._world.chats:
+            raise bad_request("chat not found")
+        return f"{scope['type']}:{scope['chat_id']}"
 
     async def _send_message(self, params: Json) -> Json:
         chat = self._open_chat(params)

@@ -163,7 +163,7 @@ def write_rules(folder: Path, rules: list[dict[str, Any]]) -> str:
 def _toml(value: object) -> str:
     match value:
         case Mapping():
-            pairs = (f"{name} = {_toml(item)}" for name, item in value.items())
+            pairs = (f"{json.dumps(name)} = {_toml(item)}" for name, item in value.items())
             return f"{{{', '.join(pairs)}}}"
         case list() | tuple():
             return f"[{', '.join(map(_toml, value))}]"

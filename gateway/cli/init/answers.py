@@ -155,7 +155,7 @@ async def _signed_in(platform: Platform, config: Config) -> str:
     async with asyncio.timeout(PATIENCE):
         if platform.check is not None:
             return (await platform.check(config)).who
-        adapter = platform.build(config, command_specs(), None)
+        adapter = platform.build(config, command_specs(), None, ())
         try:
             return await adapter.start()
         finally:

@@ -170,6 +170,9 @@ def _hashed(code: str) -> str:
 
 ATTACHING = (
     Command(
-        CommandSpec("attach", "the same conversation in another chat, by a code", "code"), _attach
+        CommandSpec(
+            "attach", "the same conversation in another chat, by a code", "code", discreet=True
+        ),
+        _attach,
     ),
 )

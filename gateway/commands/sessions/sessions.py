@@ -8,6 +8,7 @@ from agent.text.markdown import escape
 from gateway.access.visibility import viewers
 from gateway.commands.buttons import button
 from gateway.commands.context import NOTHING_YET, Act, Command, CommandCall, Outcome, Reply
+from gateway.commands.sessions.switch import opened
 from gateway.outbound.buttons import MenuItem
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from storage.records.entries import Overview, SessionDraft, SessionKind
@@ -23,6 +24,8 @@ _MOST_DIGITS = 4
 
 
 def _sessions(tx: Transaction, call: CommandCall) -> Outcome:
+    if call.argument.startswith("#"):
+        return opened(tx, call)
     digits = call.argument or "1"
     page = int(digits) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else 0
     if page < 1:
@@ -127,7 +130,10 @@ CONVERSATIONS = (
         CommandSpec("new", "start a new conversation; the old one is kept", "title"),
         _new,
     ),
-    Command(CommandSpec("sessions", "your conversations, to go on with one", "page"), _sessions),
+    Command(
+        CommandSpec("sessions", "your conversations, to go on with one", "page", completes=True),
+        _sessions,
+    ),
     Command(
         CommandSpec("name", "what this conversation is called; give it a name", "title"), _name
     ),

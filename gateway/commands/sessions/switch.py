@@ -96,7 +96,7 @@ def confirm(tx: Transaction, session: int, take: Action, by: str) -> Reply:
     return Reply(text, items, by=by)
 
 
-def _open(tx: Transaction, call: CommandCall) -> Outcome:
+def opened(tx: Transaction, call: CommandCall) -> Outcome:
     found = _TARGET.fullmatch(call.argument)
     if found is None:
         return Reply("/sessions lists your conversations, to open one.")
@@ -159,4 +159,4 @@ def _enter_at(tx: Transaction, call: CommandCall, session: int, number: int) -> 
     return summed_up(tx, call, Move(session, entry.id, "goto", Reply(text, items)))
 
 
-OPENING = (Command(CommandSpec(OPEN, "go on with a conversation", "number"), _open, listed=False),)
+OPENING = (Command(CommandSpec(OPEN, "go on with a conversation", "number"), opened, listed=False),)

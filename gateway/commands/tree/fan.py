@@ -229,7 +229,10 @@ def _pick_item(session: int, outcome: _Outcome) -> MenuItem:
 FANNING = (
     Command(
         CommandSpec(
-            FAN, "2 to 5 answers to the last message side by side; they only read", "answers"
+            FAN,
+            "2 to 5 answers to the last message side by side; they only read",
+            "answers",
+            completes=True,
         ),
         _fan,
         moves=True,

@@ -154,7 +154,13 @@ def _shown(name: str) -> str:
 
 LABELS: Sequence[Command] = (
     Command(
-        CommandSpec("label", "name a message, or list the names; /label -NAME removes one", "name"),
+        CommandSpec(
+            "label",
+            "name a message, or list the names; /label -NAME removes one",
+            "name",
+            on_message="Label",
+            asks=True,
+        ),
         in_session(_label),
     ),
     Command(

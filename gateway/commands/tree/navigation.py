@@ -161,12 +161,20 @@ def _moving(plan: Callable[[Transaction, CommandCall, int], Outcome]) -> Plan:
 
 NAVIGATION = (
     Command(
-        CommandSpec("branch", "go back to a message and go on from there", "number"),
+        CommandSpec(
+            "branch",
+            "go back to a message and go on from there",
+            "number",
+            completes=True,
+            on_message="Branch from here",
+        ),
         _moving(_branch),
         moves=True,
     ),
     Command(
-        CommandSpec("goto", "go to a label or a number; without one, the labels", "name"),
+        CommandSpec(
+            "goto", "go to a label or a number; without one, the labels", "name", completes=True
+        ),
         _moving(_goto),
         moves=True,
     ),

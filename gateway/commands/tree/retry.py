@@ -9,6 +9,7 @@ from agent.text.markdown import bounded, escape
 from agent.text.suggestion import LONGEST, did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.context import Command, CommandCall, Job, Move, Outcome, Reply, in_session
+from gateway.commands.on_message import NOT_HERE, shown_entry
 from gateway.turns.limits import no_room_below
 from gateway.turns.requests import RetryRequest, request
 from gateway.views.entries import PERSONS, last_of
@@ -35,8 +36,8 @@ def _retry(tx: Transaction, call: CommandCall, session: int) -> Outcome:
 def answerable(
     tx: Transaction, call: CommandCall, session: int, models: Sequence[str]
 ) -> int | Reply:
-    """The last message of the path, which is to be answered again; else why it is not. `models`:
-    those that are named for it."""
+    """The last message of the path, or of the one to what the command was given on, which is to be
+    answered again; else why it is not. `models`: those that are named for it."""
     context = call.context
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
@@ -46,7 +47,13 @@ def answerable(
             meant = did_you_mean(escape(name[:LONGEST]), names)
             there = f"There are: {', '.join(names)}.{meant}"
             return Reply(f"There is no model {escape(bounded(name, SHOWN))}. {there}")
-    said = last_of(tx, tx.tree.session(session).leaf, PERSONS, 1)
+    place = tx.tree.session(session).leaf
+    if call.message.about:
+        shown = shown_entry(tx, call)
+        if shown is None:
+            return Reply(NOT_HERE)
+        place = shown.id
+    said = last_of(tx, place, PERSONS, 1)
     if not said:
         return Reply(NOBODY_SAID)
     full = no_room_below(tx, session, said[0].id, context.config.session)
@@ -64,7 +71,13 @@ def again(
 
 RETRYING = (
     Command(
-        CommandSpec(RETRY, "another answer to the last message; name a model to ask it", "model"),
+        CommandSpec(
+            RETRY,
+            "another answer to the last message; name a model to ask it",
+            "model",
+            completes=True,
+            on_message="Retry",
+        ),
         in_session(_retry),
         moves=True,
     ),

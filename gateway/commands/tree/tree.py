@@ -223,7 +223,12 @@ def _branch(view: View, run: Run) -> Branch:
 
 TREE = (
     Command(
-        CommandSpec("tree", "the tree: default, user, labeled, no-tools or all; a page", "filter"),
+        CommandSpec(
+            "tree",
+            "the tree: default, user, labeled, no-tools or all; a page",
+            "filter",
+            completes=True,
+        ),
         in_session(_tree),
     ),
 )

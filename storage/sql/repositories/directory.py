@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.json_text import dumps
 from storage.records.entries import Json, Overview
+from storage.records.inbox_outbox import Thread
 from storage.sql.prepared import Prepared
 from storage.sql.repositories import overview
 from storage.sql.rows import upsert
-from storage.sql.schema import audit, conversations, facts, people, session_members
+from storage.sql.schema import audit, conversations, facts, people, session_members, threads
 
 _CONVERSATION = Prepared(
     select(conversations.c.session).where(conversations.c.address == bindparam("at"))
@@ -41,6 +43,10 @@ _JOINED = (
 _CURSORS = select(conversations.c.address, conversations.c.cursor).where(
     conversations.c.platform == bindparam("platform"), conversations.c.cursor.is_not(None)
 )
+_THREAD = select(threads.c.address).where(threads.c.address == bindparam("at"))
+_NOTE_THREAD = upsert(threads, ["address", "channel", "opened", "refused"], key=["address"])
+_REFUSE_THREAD = update(threads).where(threads.c.address == bindparam("at")).values(refused=True)
+_THREADS = select(threads.c.address, threads.c.channel, threads.c.opened, threads.c.refused)
 _KNOWN = select(people.c.name).where(people.c.identity == bindparam("identity"))
 _GREET = upsert(people, ["identity", "name", "first_seen"], key=["identity"], change=["name"])
 _AUDIT = insert(audit)
@@ -95,6 +101,18 @@ class SqlDirectory:
 
     def overview(self, session: int) -> Overview:
         return overview.overview(self._connection, session)
+
+    def note_thread(self, address: str, thread: Thread) -> bool:
+        if self._connection.execute(_THREAD, {"at": address}).first() is not None:
+            return False
+        self._connection.execute(_NOTE_THREAD, {"address": address, **asdict(thread)})
+        return True
+
+    def refuse_thread(self, address: str) -> None:
+        self._connection.execute(_REFUSE_THREAD, {"at": address})
+
+    def threads(self) -> dict[str, Thread]:
+        return {at: Thread(*rest) for at, *rest in self._connection.execute(_THREADS)}
 
     def cursors(self, platform: str) -> Mapping[str, str]:
         rows = self._connection.execute(_CURSORS, {"platform": platform})

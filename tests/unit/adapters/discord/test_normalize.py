@@ -9,6 +9,7 @@ from discord.utils import snowflake_time
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.base import CommandSpec
 from adapters.discord.client import new_client
 from adapters.discord.interactions import Handle
 from adapters.discord.normalize import (
@@ -16,7 +17,7 @@ from adapters.discord.normalize import (
     normalize_interaction,
     normalize_message,
 )
-from adapters.events import Conversation, File, Message, Press, User
+from adapters.events import Completion, Conversation, File, Message, Press, User
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_files import Sent
 from tests.stand_ins.discord_world import Channel, Json
@@ -57,9 +58,9 @@ class Told:
         channel, _guild = self._state._get_guild_channel(data)
         return discord.Message(channel=channel, data=data, state=self._state)  # type: ignore[arg-type]
 
-    def interaction(self) -> Message | Press | None:
+    def interaction(self, **menu: CommandSpec) -> Message | Press | Completion | None:
         data: Any = self._events[-1]
-        return normalize_interaction(discord.Interaction(data=data, state=self._state))
+        return normalize_interaction(discord.Interaction(data=data, state=self._state), menu)
 
     @property
     def paths(self) -> list[str]:
@@ -91,9 +92,69 @@ def test_a_private_message_is_for_the_bot() -> None:
     )
 
 
-def test_talk_in_a_channel_that_is_not_addressed_to_the_bot_is_nothing() -> None:
+def test_talk_in_a_channel_that_is_said_to_nobody_is_not_addressed_to_the_bot() -> None:
     told = Told()
-    assert told.message(told.discord.general, "hello everybody") is None
+    said = told.message(told.discord.general, "hello everybody")
+    assert said is not None and (said.text, said.addressed) == ("hello everybody", False)
+    named = told.message(told.discord.general, f"{told.discord.mention} hello")
+    assert named is not None and named.addressed
+
+
+def test_talk_that_cannot_be_read_is_nothing() -> None:
+    told = Told()
+    assert told.message(told.discord.general, "") is None
+
+
+def test_talk_that_names_others_and_not_the_bot_is_nothing() -> None:
+    told = Told()
+    bob = told.discord.user("bob")
+    assert told.message(told.discord.general, f"<@{bob.id}> hello") is None
+    both = told.message(told.discord.general, f"<@{bob.id}> {told.discord.mention} hello")
+    assert both is not None and both.addressed
+
+
+def test_who_said_what_a_message_replies_to_is_named() -> None:
+    told = Told()
+    bobs = told.discord.say(told.discord.general, "bob", "which one?")
+    said = told.message(told.discord.general, f"{told.discord.mention} this", reply_to=bobs)
+    assert said is not None and (said.quoted, said.quoted_from) == ("which one?", "bob")
+
+
+def test_a_message_in_a_thread_says_which_channel_that_is_in() -> None:
+    told = Told()
+    thread = told.discord.thread("details")
+    said = told.message(thread, f"{told.discord.mention} hello")
+    assert said is not None
+    assert said.channel == f"discord:{told.discord.general.id}"
+    assert said.conversation == Conversation("discord", str(thread.id))
+
+
+def test_an_option_that_is_typed_is_a_completion() -> None:
+    told = Told()
+    told.discord.world.commands = [
+        {"id": "1", "name": "goto", "options": [{"name": "name", "type": 3, "autocomplete": True}]}
+    ]
+    typing = told.discord.type_option(told.discord.general, "ann", "goto", "pla\ud800")
+    assert told.interaction() == Completion(
+        key=f"discord:completion:{typing.id}",
+        conversation=Conversation("discord", str(told.discord.general.id)),
+        user=User("discord", str(told.discord.user("ann").id), "ann"),
+        command="goto",
+        typed="pla\ufffd",
+        handle=f"completion:{typing.id}:{typing.token}",
+        private=False,
+    )
+
+
+def test_a_command_of_a_messages_menu_is_about_that_message() -> None:
+    told = Told()
+    told.discord.world.commands = [{"id": "1", "name": "Retry", "type": 3}]
+    bobs = told.discord.say(told.discord.general, "bob", "which one?")
+    told.discord.give_on(bobs, "ann", "Retry")
+    given_on = told.interaction(Retry=CommandSpec("retry", "again", on_message="Retry"))
+    assert isinstance(given_on, Message)
+    assert (given_on.text, given_on.about) == ("/retry", bobs["id"])
+    assert told.interaction() is None
 
 
 def test_a_mention_addresses_the_bot_and_is_cut_out() -> None:
@@ -256,7 +317,8 @@ def test_an_edit_is_for_the_bot_as_a_message_is() -> None:
     told = Told()
     raw = told.discord.say(told.discord.general, "ann", "hello everybody")
     told.discord.edit(raw, "hello all")
-    assert told.changed() is None
+    first = told.changed()
+    assert first is not None and not first.addressed
     told.discord.edit(raw, f"{told.discord.mention} hello")
     edit = told.changed()
     assert edit is not None and (edit.text, edit.kind) == ("hello", "edit")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import Button, CommandSpec, Edit, Post, Upload
+from adapters.base import Button, Choice, CommandSpec, Edit, OpenThread, Post, Suggest, Upload
 from adapters.discord import payload
 from adapters.events import Conversation
 
@@ -127,6 +127,40 @@ def test_a_command_is_offered_in_servers_and_in_private() -> None:
     [option] = payload.command(CommandSpec("goto", "Go to an entry", "Entry number"))["options"]
     assert (option["type"], option["required"]) == (3, False)
     assert (option["name"], option["description"]) == ("entry-number", "Entry number")
+
+
+def test_an_option_that_completes_itself_says_so() -> None:
+    [option] = payload.command(CommandSpec("goto", "Go", "name", completes=True))["options"]
+    assert option["autocomplete"] is True
+
+
+def test_a_command_of_private_chats_is_not_offered_in_servers() -> None:
+    assert payload.command(CommandSpec("mine", "Mine", private=True))["contexts"] == [1]
+
+
+def test_a_command_may_stand_in_the_menu_of_messages_too() -> None:
+    slash, menu = payload.commands([CommandSpec("retry", "Again", on_message="Retry")])
+    assert slash["name"] == "retry"
+    assert menu == {"name": "Retry", "type": 3, "contexts": [0, 1]}
+
+
+def test_suggestions_are_as_many_and_as_long_as_discord_takes() -> None:
+    many = tuple(Choice(f"{n} {'x' * 200}", str(n)) for n in range(40))
+    [data] = [payload.suggestions(Suggest("h", (Choice("x", "y" * 101), *many)))["data"]]
+    assert [one["value"] for one in data["choices"]] == [str(n) for n in range(24)]
+    assert all(len(one["name"]) <= 100 for one in data["choices"])
+
+
+def test_the_message_that_a_thread_hangs_on_is_not_replied_to_in_it() -> None:
+    post = Post(PLACE, {"text": "hi"}, reply_to="42")
+    assert "message_reference" not in payload.new_message(post)
+
+
+@given(st.text())
+def test_a_thread_has_a_name_that_discord_takes(name: str) -> None:
+    called = payload.new_thread(OpenThread(PLACE, PLACE, "1", name))["name"]
+    assert 1 <= len(called.encode("utf-16-le")) // 2 <= 100
+    assert called == " ".join(called.split())
 
 
 def test_a_command_may_take_a_file() -> None:

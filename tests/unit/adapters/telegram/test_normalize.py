@@ -54,8 +54,16 @@ def test_the_key_names_the_message_and_not_the_update(world: World) -> None:
     assert message(update).key == message(again).key
 
 
-def test_talk_in_a_group_that_is_not_for_the_bot_is_nothing(world: World) -> None:
-    assert normalized(world.say(GROUP, 1001, "lunch?")) is None
+def test_talk_in_a_group_that_is_said_to_nobody_is_not_addressed(world: World) -> None:
+    said = message(world.say(GROUP, 1001, "lunch?"))
+    assert (said.text, said.addressed) == ("lunch?", False)
+    assert message(world.say(GROUP, 1001, "@bough_bot lunch?")).addressed
+    assert message(world.say(PRIVATE, 1001, "lunch?")).addressed
+
+
+def test_talk_in_a_group_that_is_for_somebody_else_is_nothing(world: World) -> None:
+    theirs = world.say(GROUP, 1002, "the plan")["message"]
+    assert normalized(world.say(GROUP, 1001, "well", reply_to=theirs)) is None
     assert normalized(world.say(GROUP, 1001, "hey @somebody_else")) is None
 
 
@@ -87,7 +95,7 @@ def test_a_mention_calls_the_bot_and_is_cut_out(world: World, said: str, heard: 
 def test_a_name_that_telegram_did_not_mark_is_no_mention(world: World) -> None:
     update = world.say(GROUP, 1001, "mail me at @bough_bot")
     del update["message"]["entities"]
-    assert normalized(update) is None
+    assert not message(update).addressed
 
 
 def test_a_mention_by_id_calls_the_bot(world: World) -> None:
@@ -114,7 +122,7 @@ def test_a_command_for_another_bot_is_not_ours(world: World) -> None:
 
 
 def test_a_command_in_the_middle_of_group_talk_is_not_for_the_bot(world: World) -> None:
-    assert normalized(world.say(GROUP, 1001, "try /help@bough_bot")) is None
+    assert not message(world.say(GROUP, 1001, "try /help@bough_bot")).addressed
 
 
 def test_a_reply_to_the_bot_is_for_the_bot_and_quotes_nothing(world: World) -> None:
@@ -127,6 +135,7 @@ def test_a_reply_to_somebody_else_quotes_them(world: World) -> None:
     theirs = world.say(GROUP, 1002, "the plan")["message"]
     arrived = message(world.say(GROUP, 1001, "@bough_bot is it good?", reply_to=theirs))
     assert (arrived.text, arrived.quoted) == ("is it good?", "the plan")
+    assert arrived.quoted_from == world.person(1002)["first_name"]
 
 
 def test_a_reply_to_a_caption_quotes_the_caption(world: World) -> None:
@@ -169,7 +178,7 @@ def test_a_reply_thread_outside_of_forums_is_no_topic(world: World) -> None:
 
 def test_talk_in_a_topic_that_the_bot_made_is_not_a_reply_to_it(world: World) -> None:
     thread = world.topic(FORUM, "Plans", BOT)
-    assert normalized(world.say(FORUM, 1001, "among us", thread=thread)) is None
+    assert not message(world.say(FORUM, 1001, "among us", thread=thread)).addressed
 
 
 PHOTO = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1}
@@ -251,9 +260,9 @@ def test_the_key_of_an_edit_names_it_for_ever_and_tells_edits_apart(world: World
 
 def test_an_edit_in_a_group_is_for_the_bot_if_its_new_text_is(world: World) -> None:
     theirs = world.say(GROUP, 1001, "what now?")["message"]
-    assert normalized(world.edit(theirs, "what then?")) is None
+    assert not message(world.edit(theirs, "what then?")).addressed
     assert message(world.edit(theirs, "@bough_bot what then?")).text == "what then?"
-    assert normalized(world.edit(theirs, "what then?")) is None
+    assert not message(world.edit(theirs, "what then?")).addressed
     ours = world.message(world.chat(GROUP), BOT, text="our words")
     reply = world.say(GROUP, 1001, "why?", reply_to=ours)["message"]
     assert message(world.edit(reply, "how?")).text == "how?"

@@ -1,0 +1,33 @@
+"""People who type a command see what could stand in it. Nothing is stored, and nothing waits."""
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+
+from adapters.base import AdapterError, Suggest
+from adapters.events import Completion
+from gateway.access.roles import Access
+from gateway.commands.completions import choices
+from gateway.commands.context import CommandContext
+from storage.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Completions:
+    context: CommandContext
+    access: Access
+
+    async def answer(self, asked: Completion) -> None:
+        """Strangers are not answered: what there is to choose from says what there is."""
+        adapter = self.context.adapters.get(asked.conversation.platform)
+        if adapter is None or not self.access.may_talk(asked.user.identity):
+            return
+        find = partial(choices, asked=asked, models=self.context.models)
+        try:
+            found = await self.context.store.read(find)
+            await adapter.deliver(Suggest(asked.handle, tuple(found)))
+        except (StoreError, AdapterError) as error:
+            # Who types sees nothing to choose from, and can type on.
+            log.info("nothing to choose from for /%s: %s", asked.command, error)

@@ -1,0 +1,119 @@
+"""What of a group's talk is for the bot, and in which conversation it is answered.
+
+In a channel whose questions are answered in threads, a question goes to the thread that hangs on
+it. Discord calls such a thread by the id of the message it hangs on, so the conversation is known
+before there is a thread: the question, the row that says of which channel the thread is and the
+parcel that opens it are one commit, and opening it again changes nothing.
+"""
+
+import re
+from dataclasses import dataclass, replace
+
+from adapters.cleaning import clean
+from adapters.events import Conversation, Message, Press
+from adapters.platforms import PLATFORMS
+from gateway.access.roles import Access
+from gateway.chat_settings import ChatSettings
+from gateway.commands.registry import parse_command
+from storage.records.inbox_outbox import OutboxDraft, Thread
+from storage.store import Store, Transaction
+
+LONGEST_NAME = 60
+"""Characters of a question that its thread is called by."""
+NAMELESS = "Question"
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    settings: ChatSettings
+    access: Access
+
+    def placed(self, message: Message) -> Message | None:
+        """A message, in the conversation that it is answered in; None where it is not for the
+        bot."""
+        if message.private:
+            return message
+        here = message.conversation.address
+        if message.channel:
+            self._known.setdefault(here, Thread(message.channel))
+        own = self._thread_on(message)
+        if own is not None and self._is_opened(own.address, here):
+            return _moved(message, own)  # it is edited, or comes again
+        if not message.addressed:
+            return message if self._listens(message) else None
+        if own is not None and self._opens_one(message):
+            self._known[own.address] = Thread(here, opened=True)
+            return _moved(message, own)
+        return message
+
+    async def pressed(self, press: Press, store: Store) -> Press:
+        """A press, in the conversation that its button belongs to: of a thread that cannot be
+        opened, the messages stand in its channel."""
+        here = press.conversation.address
+        if not any(each.refused and each.channel == here for each in self._known.values()):
+            return press
+        button = await store.read(lambda tx: tx.buttons.get(press.token))
+        thread = self._known.get(button.address) if button is not None else None
+        if button is None or thread is None or not thread.refused or thread.channel != here:
+            return press
+        return replace(press, conversation=Conversation.parse(button.address))
+
+    def note(self, tx: Transaction, message: Message) -> None:
+        """What belongs to the commit that takes a message in: of which channel its thread is; and
+        the thread is opened, where it is to hang on this very message."""
+        if not message.channel:
+            return
+        here = message.conversation
+        thread = self._known.get(here.address, Thread(message.channel))
+        first = tx.directory.note_thread(here.address, thread)
+        if first and thread.opened and here == self._thread_on(message):
+            hangs_on = {"channel": thread.channel, "message_id": message.message_id}
+            payload = {**hangs_on, "name": thread_name(message.text)}
+            tx.outbox.enqueue(OutboxDraft(here.address, "thread", payload))
+
+    @property
+    def _known(self) -> dict[str, Thread]:
+        return self.settings.config.threads
+
+    def _thread_on(self, message: Message) -> Conversation | None:
+        """The thread that hangs on a message, or could; None where there are no such threads."""
+        platform = PLATFORMS.get(message.conversation.platform)
+        opens = platform is not None and platform.threads and message.message_id
+        return replace(message.conversation, chat=message.message_id) if opens else None
+
+    def _is_opened(self, address: str, channel: str) -> bool:
+        """Whether a thread is one that the bot opens in a channel."""
+        thread = self._known.get(address)
+        return thread is not None and thread.opened and thread.channel == channel
+
+    def _listens(self, message: Message) -> bool:
+        """Whether what is said to nobody is said to the bot."""
+        if not self.access.may_talk(message.user.identity):
+            return False
+        here = message.conversation.address
+        thread = self._known.get(here)
+        in_own_thread = thread is not None and thread.opened
+        return in_own_thread or self.settings.answer_at(here) == "all"
+
+    def _opens_one(self, message: Message) -> bool:
+        """Not for a command, for a reply to the bot, nor within a thread."""
+        replies_to_bot = bool(message.reply_to) and not message.quoted_from
+        return (
+            not (message.channel or replies_to_bot)
+            and parse_command(message.text) is None
+            and self.access.may_talk(message.user.identity)
+            and self.settings.answer_at(message.conversation.address) == "thread"
+        )
+
+
+def thread_name(text: str) -> str:
+    """What a question's thread is called: its first words, on one line, without markup."""
+    line = " ".join(re.sub(r"[`*_~|>#]+", "", clean(text)).split())
+    if len(line) <= LONGEST_NAME:
+        return line or NAMELESS
+    return f"{line[: LONGEST_NAME - 1].rsplit(' ', 1)[0].rstrip()}…"
+
+
+def _moved(message: Message, thread: Conversation) -> Message:
+    channel = message.channel or message.conversation.address
+    return replace(message, conversation=thread, channel=channel)
