@@ -5,7 +5,7 @@ import unicodedata
 
 from agent.text.markdown import bounded, escape
 from agent.text.untrusted import visible
-from storage.records.entries import Entry, Json, Kind, Label, content_text
+from storage.records.entries import Entry, Json, Kind, Label, content_text, is_cut
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID
 from storage.tree.paths import sort_of
@@ -13,6 +13,9 @@ from storage.tree.paths import sort_of
 PERSONS = frozenset({"user"})
 WORDS = 60
 """Characters of an entry's first words in a list."""
+
+CUT_OFF = " (cut off)"
+"""Behind the words of an answer that broke off."""
 
 _NUMBER = re.compile(r"#?([0-9]{1,9})\Z")
 _QUOTED = re.compile(r'["“„”](.*)["“”]\Z', re.DOTALL)
@@ -102,6 +105,8 @@ def words(entry: Entry) -> str:
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
     """One line, not escaped."""
+    if is_cut(entry):
+        return one_line(words(entry), limit - len(CUT_OFF)) + CUT_OFF
     return one_line(words(entry), limit)
 
 
