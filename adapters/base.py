@@ -81,6 +81,17 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """The beginning of a message of ours that is still being written; the platform shows it for a
+    while, and forgets it. Refused where it has no such thing."""
+
+    conversation: Conversation
+    key: int
+    """Of the message: the next draft with it takes the place of the one before. Not 0."""
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class Typing:
     conversation: Conversation
 
@@ -94,7 +105,7 @@ class Acknowledge:
     """Markdown, of which no more is shown than one short message holds."""
 
 
-Outgoing = Post | Edit | Typing | Acknowledge
+Outgoing = Post | Edit | Draft | Typing | Acknowledge
 
 
 @dataclass(frozen=True, slots=True)

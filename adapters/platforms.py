@@ -80,6 +80,17 @@ Reopen = Callable[[], Awaitable[Reopened | None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a message may be changed while it is written, in seconds between two changes, so
+    that what else is said in the conversation still has room."""
+
+    private: float
+    group: float
+    drafts: bool = False
+    """In private chats it shows drafts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     name: str
     """As in addresses and identities."""
@@ -101,6 +112,8 @@ class Platform:
     check: Callable[[PlatformSettings], Awaitable[Checkup]] | None = None
     """Looks at the bot without changing anything; None where a start changes nothing that others
     could miss. Raises an AdapterError."""
+    pace: Pace | None = None
+    """Of answers that grow; None where what was shown cannot be changed in place."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
 
@@ -155,6 +168,7 @@ TELEGRAM = Platform(
     presses_kept=150.0,  # measured
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
+    pace=Pace(private=1.0, group=3.0, drafts=True),
     sign_up="@BotFather in Telegram: /newbot",
 )
 DISCORD = Platform(
@@ -166,6 +180,7 @@ DISCORD = Platform(
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
     largest_upload=10 * MEGABYTE,
+    pace=Pace(private=1.2, group=1.2),
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
 )
 TERMINAL = Platform(

@@ -12,6 +12,7 @@ from adapters.base import (
     Acknowledge,
     Body,
     Button,
+    Draft,
     Edit,
     Outgoing,
     Post,
@@ -175,6 +176,6 @@ class RecordingAdapter:
             case Edit(_, message_id, body, buttons):
                 self.shown[message_id].text = body["text"]
                 self.shown[message_id].buttons = buttons
-            case Typing() | Acknowledge():
+            case Draft() | Typing() | Acknowledge():
                 pass
         return None

@@ -22,6 +22,7 @@ from storage.records.inbox_outbox import (
     StoredFile,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.live_messages import LiveMessage
 from storage.records.questions import (
     Question,
     QuestionDraft,
@@ -97,6 +98,22 @@ class Outbox(Protocol):
 
     def drop(self, file: int) -> None:
         """Forget a file's content."""
+        ...
+
+
+class LiveMessages(Protocol):
+    def put(self, message: LiveMessage) -> None: ...
+
+    def of(self, rows: Collection[int]) -> list[LiveMessage]:
+        """Those of the turn that answers these inbox rows, as they were put."""
+        ...
+
+    def left(self) -> list[LiveMessage]:
+        """Those whose turn is over."""
+        ...
+
+    def end(self, messages: Collection[int]) -> None:
+        """Forget these, by their outbox rows: they show what stays."""
         ...
 
 
@@ -303,6 +320,8 @@ class Transaction(Protocol):
     def inbox(self) -> Inbox: ...
     @property
     def outbox(self) -> Outbox: ...
+    @property
+    def live_messages(self) -> LiveMessages: ...
     @property
     def buttons(self) -> Buttons: ...
     @property

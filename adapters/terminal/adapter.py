@@ -18,10 +18,12 @@ from adapters.base import (
     Body,
     Button,
     CommandSpec,
+    Draft,
     Edit,
     Outgoing,
     Post,
     Receive,
+    Refused,
     Typing,
 )
 from adapters.cleaning import clean
@@ -109,6 +111,8 @@ class TerminalAdapter:
             case Acknowledge(_, text):
                 if text:
                     self.screen.note(f"({_plain(text)})")
+            case Draft():
+                raise Refused("a terminal has no drafts")
             case Typing():
                 self.screen.busy()
             case _:

@@ -72,6 +72,10 @@ class Composer:
         """Whether one message holds it."""
         return len(self._render(address, markdown)) == 1
 
+    def bodies(self, address: str, markdown: str) -> list[Body]:
+        """A text as messages, however many."""
+        return self._render(address, markdown)
+
     def last_body(self, address: str, markdown: str) -> Body:
         """The end of a text, as one message: for what is edited again and again."""
         return self._render(address, markdown)[-1]
@@ -161,17 +165,24 @@ _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}
 
 
 def outgoing(
-    row: OutboxRow, edited: OutboxRow | None, *, file: StoredFile | None = None, plain: bool
+    row: OutboxRow,
+    edited: OutboxRow | None,
+    *,
+    file: StoredFile | None = None,
+    plain: bool,
+    anew: bool = False,
 ) -> Post | Edit | None:
-    """What is to be sent for a row. None: an edit of a message that was never sent."""
+    """What is to be sent for a row. None: an edit of a message that was never sent. What says all
+    that a post says is one then, and where the message is gone (`anew`)."""
     conversation = Conversation.parse(row.address)
     payload = row.payload
     if row.kind == "edit":
         message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
-        if not message_id:
+        if message_id and not anew:
+            buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
+            return Edit(conversation, message_id, payload["body"], buttons, plain=plain)
+        if "nonce" not in payload:
             return None
-        buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
-        return Edit(conversation, message_id, payload["body"], buttons, plain=plain)
     return Post(
         conversation,
         payload["body"],

@@ -7,9 +7,9 @@ may be made where its platform is not connected, once it can be carried to the p
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adapters.base import Acknowledge, Adapter, Edit, Post, Typing, Unavailable
+from adapters.base import Acknowledge, Adapter, Draft, Edit, Post, Typing, Unavailable
 
-Notice = Typing | Post | Edit | Acknowledge
+Notice = Typing | Draft | Post | Edit | Acknowledge
 
 
 @dataclass(frozen=True, slots=True)

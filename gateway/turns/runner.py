@@ -16,6 +16,7 @@ from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
 from agent.runtime.side_branch import on_its_branch
 from gateway.status.signs_of_life import SignsOfLife
+from gateway.streaming.live_answer import OnRecord
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.limits import too_deep
@@ -128,8 +129,8 @@ class TurnRunner:
         fresh = [row for row in rows if row.kind in SAID and row.entry is None]
         if fresh and path and (full := too_deep(path[-1].depth, self.policy.config)) is not None:
             self._refuse(tx, rows, full)
-            left = tx.inbox.unfinished(session)  # others may have something due
-            return self._begin_in(tx, session, left, known)
+            due = tx.inbox.unfinished(session)  # others may have something due
+            return self._begin_in(tx, session, due, known)
         if fresh:
             settle_running(tx, session, path)
         opens = [row for row in rows if row in fresh or row.kind is InboxKind.MODEL]
@@ -144,7 +145,9 @@ class TurnRunner:
         call = pending_call(tx, rows[0])
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)
-        return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call)
+        begun_before = OnRecord(len(fresh) < len(rows))
+        left = len(unfinished) > len(rows)
+        return Turn(journal, rows, left, pending=call, live=begun_before)
 
     def _opened(self, tx: Transaction, session: int, row: InboxRow) -> list[Entry]:
         draft = self.opening(tx, session, row.address, author_of(row))

@@ -1,11 +1,12 @@
 """One turn of a session: what it answers, and with what."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.delegation.pending_calls import PendingCall
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
+from gateway.streaming.live_answer import OnRecord
 from gateway.turns.messages import author_of
 from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
@@ -29,6 +30,8 @@ class Turn:
     """The call that it goes on with, where it is about one."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
+    live: OnRecord = field(default_factory=OnRecord)
+    """Whether it, or a turn that was killed in its place, has shown what is not whole."""
 
     @property
     def aside(self) -> bool:

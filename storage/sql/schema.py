@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0050_model_changes"
+HEAD = "0051_live_messages"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -185,6 +185,14 @@ Index(
     outbox.c.id,
     sqlite_where=outbox.c.state == "pending",
     postgresql_where=outbox.c.state == "pending",
+)
+
+live_messages = Table(
+    "live_messages",
+    metadata,
+    Column("outbox", ID, ForeignKey("outbox.id"), primary_key=True, autoincrement=False),
+    Column("inbox", ID, ForeignKey("inbox.id"), nullable=False, index=True),
+    Column("kind", Words, nullable=False),
 )
 
 files = Table(

@@ -19,6 +19,7 @@ from storage.sql.repositories.buttons import SqlButtons
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
+from storage.sql.repositories.live_messages import SqlLiveMessages
 from storage.sql.repositories.questions import SqlQuestions
 from storage.sql.repositories.tools.commands import SqlCommands
 from storage.sql.repositories.tools.grants import SqlGrants
@@ -46,6 +47,7 @@ class SqlTransaction:
         self.tree = SqlTree(connection, now)
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
+        self.live_messages = SqlLiveMessages(connection)
         self.buttons = SqlButtons(connection)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
