@@ -15,6 +15,7 @@ from agent.models.base import ModelError
 from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
 from agent.runtime.side_branch import on_its_branch
+from gateway.status.progress import Owner
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.streaming.live_answer import OnRecord
 from gateway.turns.busy_policy import BusyPolicy
@@ -93,7 +94,10 @@ class TurnRunner:
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                async with self.signs.during(session, turn.address, turn.rows[0].time):
+                row = turn.rows[0]
+                owner = Owner(turn.address, row.id, turn.live.maybe)
+                shown = self.signs.during(session, owner, row.time, lambda: turn.journal.path)
+                async with shown:
                     await self._work(turn)
         finally:
             del self.running[session]

@@ -21,7 +21,7 @@ TEXT = " ".join(f"word{n}" for n in range(40)) + "."
 
 
 def models(folder: Path) -> dict[str, Any]:
-    rules = [{"reply": {"text": TEXT, "pace": 0.06}}]
+    rules = [{"reply": {"text": TEXT, "pace": 0.12}}]
     return {"parent": {"model": write_rules(folder, rules)}}
 
 
@@ -31,6 +31,7 @@ async def test_in_a_group_the_message_that_grew_becomes_whole(tmp_path: Path, ed
         s.telegram.group(GROUP, "Friends")
         s.telegram.say(GROUP, ANN, "@bough_bot go")
         begun = await s.telegram.hears(CURSOR, GROUP)
+        await s.recorded_as_sent()
         await until(lambda: len(s.telegram.calls("editMessageText")) >= edits)
         await s.gateway.kill()
         assert CURSOR in words(s.telegram.messages(GROUP)[-1])
@@ -57,6 +58,7 @@ async def test_a_message_whose_turn_is_stopped_after_a_kill_loses_its_cursor(
         s.telegram.group(GROUP, "Friends")
         s.telegram.say(GROUP, ANN, "@bough_bot go")
         await s.telegram.hears(CURSOR, GROUP)
+        await s.recorded_as_sent()
         await s.gateway.kill()
         s.database.end_rows()
         await s.gateway.start()
