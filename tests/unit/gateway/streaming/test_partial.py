@@ -10,10 +10,11 @@ from adapters.telegram.utf16 import length
 from gateway.outbound.live_messages import CURSOR
 from gateway.streaming.partial import ended, growing
 
-MARKUP = st.sampled_from(
-    ["```", "```py\n", "\n", "\n\n", "**", "*", "_", "~~", "`", "[a](http://x.y", ")", "word ", "x"]
-    + ["- ", "# ", "|a|b|\n|-|-|\n", "\\", "@everyone", "\u202e", "\u200d", "🌳", "~~~\n", "> "]
+PIECES = (
+    *("```", "```py\n", "\n", "\n\n", "**", "*", "_", "~~", "`", "[a](http://x.y", ")", "word "),
+    *("- ", "# ", "|a|b|\n|-|-|\n", "\\", "@everyone", "\u202e", "\u200d", "🌳", "~~~\n", "> "),
 )
+MARKUP = st.sampled_from(PIECES)
 
 
 @pytest.mark.parametrize(
