@@ -29,6 +29,7 @@ from tests.benchmarks import (
     schedule,
     search,
     startup,
+    streaming,
     throughput,
     turn,
 )
@@ -36,6 +37,7 @@ from tests.benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
+    "streaming": streaming.run,
     "litellm": litellm_turn.run,
     "growth": growth.run,
     "throughput": throughput.run,
