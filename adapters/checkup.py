@@ -20,3 +20,5 @@ class Checkup:
     who: str
     """The bot, as people see it."""
     troubles: tuple[Trouble, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and nothing to mend, for people."""

@@ -1,10 +1,9 @@
-"""A look at a Telegram bot before it serves: its token, and whether a webhook keeps updates away.
-
-`start` would remove a webhook by itself: here it is only seen, and removed when that is wanted.
-"""
+"""A look at a Telegram bot before it serves: its token, and whether updates reach it, by polling or
+by a webhook. A webhook is only seen here, and removed when that is wanted."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import telegram
@@ -13,21 +12,48 @@ from telegram.request import HTTPXRequest
 
 from adapters.base import Throttled, Unavailable
 from adapters.checkup import Checkup, Trouble
-from adapters.telegram.errors import adapter_errors, refused_token
+from adapters.telegram.errors import adapter_errors, hidden, refused_token, telegrams_words
 from adapters.telegram.logs import hide_token
 
+_RECENT = timedelta(hours=1)
+"""How long a failure of Telegram's to bring an update is one to mend: it says nothing of when it
+was over."""
 
-async def check(token: str, base_url: str) -> Checkup:
-    """Misconfigured where the token is wrong; Unavailable where Telegram is not there."""
+
+async def check(token: str, base_url: str, webhook_url: str | None = None) -> Checkup:
+    """Of a bot whose updates are brought to `webhook_url`, or that polls, where there is none.
+
+    Misconfigured where the token is wrong; Unavailable where Telegram is not there.
+    """
     async with _bot(token, base_url) as bot:
-        webhook = (await bot.get_webhook_info()).url
+        webhook = await bot.get_webhook_info()
         who = f"@{bot.username}"
-    if not webhook:
+    if webhook_url is not None:
+        return _with_webhook(who, webhook, webhook_url, token)
+    if not webhook.url:
         return Checkup(who)
     trouble = Trouble(
         "a webhook is set, so Telegram sends updates there and nothing can be polled",
         "remove it (deleteWebhook); what waits at Telegram is kept",
         partial(remove_webhook, token, base_url),
+    )
+    return Checkup(who, (trouble,))
+
+
+def _with_webhook(who: str, seen: telegram.WebhookInfo, url: str, token: str) -> Checkup:
+    if seen.url != url:
+        other = "Telegram brings updates elsewhere" if seen.url else "no webhook is set yet"
+        return Checkup(who, notes=(f"{other}: bough run sets it",))
+    count = seen.pending_update_count
+    waiting = "1 update waits at Telegram" if count == 1 else f"{count} updates wait at Telegram"
+    failed = seen.last_error_date
+    if failed is None or datetime.now(UTC) - failed > _RECENT:
+        return Checkup(who, notes=(f"the webhook is set, {waiting}",))
+    trouble = Trouble(
+        f"Telegram could not bring updates at {failed:%H:%M} UTC: "
+        f"{hidden(telegrams_words(seen), token)}; {waiting}",
+        "make what stands at webhook_url pass them on to [telegram] listen, and start the bot; "
+        "Telegram tries again by itself",
     )
     return Checkup(who, (trouble,))
 

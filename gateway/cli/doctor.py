@@ -8,8 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
+from adapters.checkup import Checkup
 from adapters.events import Conversation
-from adapters.platforms import configured
+from adapters.platforms import PLATFORMS, configured
 from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.budgets import OUTPUT_RESERVED
@@ -65,7 +66,8 @@ async def examine(path: Path | None) -> int:
 async def findings(config: Config) -> AsyncIterator[Finding]:
     yield await _database(config)
     for adapter in platform_adapters(config):
-        yield await _platform(adapter)
+        for finding in await _platform(adapter, config):
+            yield finding
     for finding in _people(config):
         yield finding
     models = await known_models(config)
@@ -105,17 +107,25 @@ async def _database(config: Config) -> Finding:
     return Finding("database", True, f"{store.description} can be written")
 
 
-async def _platform(adapter: Adapter) -> Finding:
+async def _platform(adapter: Adapter, config: Config) -> list[Finding]:
+    """Who the bot is, and what would keep it from serving. A bot that runs meanwhile is not
+    disturbed: where looking is enough, nothing is started."""
+    look = PLATFORMS[adapter.name].check
     try:
         async with asyncio.timeout(PATIENCE):
-            who = await adapter.start()
+            found = await look(config) if look else Checkup(await adapter.start())
     except AdapterError as error:
-        return Finding(adapter.name, False, str(error))
+        return [Finding(adapter.name, False, str(error))]
     except TimeoutError:
-        return Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")
+        return [Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")]
     finally:
         await adapter.close()
-    return Finding(adapter.name, True, f"signed in as {who}")
+    signed_in = "; ".join((f"signed in as {found.who}", *found.notes))
+    troubles = (f"{trouble.text}; {trouble.cure}" for trouble in found.troubles)
+    return [
+        Finding(adapter.name, True, signed_in),
+        *(Finding(adapter.name, False, text) for text in troubles),
+    ]
 
 
 async def _web(config: Config) -> list[Finding]:

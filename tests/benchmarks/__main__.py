@@ -30,6 +30,7 @@ from tests.benchmarks import (
     search,
     startup,
     streaming,
+    streaming_model,
     throughput,
     turn,
 )
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
     "streaming": streaming.run,
     "litellm": litellm_turn.run,
+    "streaming_model": streaming_model.run,
     "growth": growth.run,
     "throughput": throughput.run,
     "append": append.run,

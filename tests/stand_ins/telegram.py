@@ -79,6 +79,7 @@ class TelegramServer:
         site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
+        self._delivering = asyncio.create_task(self.methods.deliveries.run())
         return self
 
     async def __aexit__(
@@ -88,6 +89,8 @@ class TelegramServer:
         trace: TracebackType | None,
     ) -> None:
         self.methods.release()
+        self._delivering.cancel()
+        await asyncio.wait([self._delivering])
         await self._runner.cleanup()
 
     @property

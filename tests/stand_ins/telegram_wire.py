@@ -25,6 +25,7 @@ _NUMBERS = frozenset(
         "message_thread_id",
         "cache_time",
         "draft_id",
+        "max_connections",
     ]
 )
 _SWITCHES = frozenset(["show_alert", "drop_pending_updates", "disable_notification"])

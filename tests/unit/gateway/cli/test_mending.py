@@ -147,6 +147,38 @@ async def test_looking_alone_removes_no_webhook(place: Path, telegram: TelegramS
     assert telegram.methods.webhook == HOOK
 
 
+async def test_the_doctor_changes_nothing_at_telegram_while_it_looks(
+    place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    telegram.methods.webhook = HOOK
+    assert await examine(written(place, **on_telegram(telegram))) == 1
+    assert "FAIL  telegram: a webhook is set" in capsys.readouterr().out
+    assert telegram.methods.webhook == HOOK
+    assert {call.method for call in telegram.sent} <= {"getMe", "getWebhookInfo"}
+
+
+async def test_of_a_webhook_of_ones_own_the_doctor_says_how_it_does(
+    place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sections = on_telegram(telegram)
+    sections["telegram"] |= {"mode": "webhook", "webhook_url": HOOK}
+    file = written(place, **sections)
+    assert await examine(file) == 0
+    assert "no webhook is set yet: bough run sets it" in capsys.readouterr().out
+    telegram.methods.webhook = HOOK
+    telegram.say(1001, 1001, "hello")
+    assert await examine(file) == 0
+    assert "the webhook is set, 1 update waits at Telegram" in capsys.readouterr().out
+    telegram.methods.deliveries.last_error = (telegram.clock(), "Connection refused")
+    assert await examine(file) == 1
+    said = capsys.readouterr().out
+    assert "FAIL  telegram: Telegram could not bring updates" in said
+    assert "Connection refused" in said
+    assert await mend(file) == 1
+    assert capsys.readouterr().out.count("Telegram could not bring updates") == 1
+    assert telegram.methods.webhook == HOOK
+
+
 async def test_the_demo_model_on_a_platform_is_a_fault_with_its_cure(
     place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
