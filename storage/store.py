@@ -7,7 +7,7 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from storage.records.buttons import ButtonRow
@@ -23,6 +23,7 @@ from storage.records.inbox_outbox import (
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
 from storage.records.live_messages import LiveMessage
+from storage.records.people import Requests, Right, Rights
 from storage.records.questions import (
     Question,
     QuestionDraft,
@@ -343,6 +344,10 @@ class Transaction(Protocol):
     @property
     def schedules(self) -> Schedules: ...
     @property
+    def rights(self) -> Rights: ...
+    @property
+    def pairing(self) -> Requests: ...
+    @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""
         ...
@@ -358,9 +363,11 @@ class Committed:
     """The outbox got rows."""
     schedules: bool = False
     """Something may be due at another time than before."""
+    rights: Mapping[str, Right | None] = field(default_factory=dict)
+    """By identity, what somebody may do from now on; None: nothing."""
 
     def __bool__(self) -> bool:
-        return self.outbox or self.schedules or bool(self.sessions)
+        return self.outbox or self.schedules or bool(self.sessions or self.rights)
 
 
 class Store(Protocol):
@@ -370,8 +377,8 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox, or changed a schedule: before its caller goes on, and
-        whether or not that one still waits. A failed commit is not told."""
+        something into an inbox or the outbox, or changed a schedule or a right: before its caller
+        goes on, and whether or not that one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

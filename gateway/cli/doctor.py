@@ -23,6 +23,7 @@ from agent.tools.mcp.server import Health
 from agent.tools.mcp.servers import probe
 from agent.tools.terminal.sandbox.place import refuse_unfit
 from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
+from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.config import Config, all_secrets, load
@@ -146,17 +147,24 @@ async def _web(config: Config) -> list[Finding]:
     return [Finding("web", True, f"{engine} answers, with {'a result' if found else 'nothing'}")]
 
 
+NOBODY_NAMED = (
+    "the file names nobody: where nobody was let in from a chat, bough run shows the code that "
+    "makes the first owner, who lets in the others"
+)
+
+
 def _people(config: Config) -> list[Finding]:
     """Lists that let nobody in, or nobody decide."""
     platforms = {platform.name for platform in configured(config)}
     if not platforms:
         return []
     found = []
-    if not (config.access.allow or config.access.owners):
-        text = "nobody may talk to the bot: fill allow or owners under [access]"
-        found.append(Finding("access", False, text))
     access = Access(config.access, config.escalation, config.tools.approvers)
-    if not access.has_approvers():
+    pairing = config.access.pairing
+    if not access.someone_talks():
+        text = NOBODY_NAMED if pairing else NOBODY
+        found.append(Finding("access", pairing, text))
+    if not (access.has_approvers() or pairing):
         text = "nobody may decide: fill approvers or owners under [access]"
         found.append(Finding("approvers", False, text))
     found += _approvals(config, access)
@@ -173,7 +181,7 @@ def _approvals(config: Config, access: Access) -> list[Finding]:
     """Toolsets whose calls ask people, where nobody may answer."""
     asking = {name for name in config.all_toolsets() if asks_by_default(name)}
     ruled = any(rule.decision == "ask" for rule in config.tools.rules)
-    if not (asking or ruled) or access.someone_approves():
+    if not (asking or ruled) or access.someone_approves() or config.access.pairing:
         return []
     what = ", ".join(sorted(asking)) or "a rule of tools.rules"
     text = (

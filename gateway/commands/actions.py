@@ -7,6 +7,9 @@ from pydantic import TypeAdapter
 
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
+from gateway.commands.people.listing import PeoplePage, ShowPerson
+from gateway.commands.people.requests import Ignore, LetIn
+from gateway.commands.people.rights import RemovePerson, SetRole
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
@@ -26,12 +29,18 @@ ACTIONS: dict[str, type[Action]] = {
         DeleteNote,
         DiffPage,
         ForgetMe,
+        Ignore,
         KeepNotes,
+        LetIn,
         NotesPage,
+        PeoplePage,
         Pick,
         ReadOn,
         Reask,
+        RemovePerson,
         SearchPage,
+        SetRole,
+        ShowPerson,
         Sibling,
         Stay,
         Take,

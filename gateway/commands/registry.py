@@ -18,6 +18,8 @@ from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Pl
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
 from gateway.commands.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.people.listing import PEOPLE
+from gateway.commands.people.requests import PAIRING
 from gateway.commands.schedules import SCHEDULES
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
@@ -58,6 +60,8 @@ COMMANDS: Mapping[str, Command] = {
         *ACTIVITY,
         *SCHEDULES,
         *TOOLS,
+        *PEOPLE,
+        *PAIRING,
         Command(CommandSpec("help", "what I can do"), _help),
         *OPENING,
         *ATTACHING,

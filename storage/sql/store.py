@@ -20,6 +20,7 @@ from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
 from storage.sql.repositories.live_messages import SqlLiveMessages
+from storage.sql.repositories.people import SqlRequests, SqlRights
 from storage.sql.repositories.questions import SqlQuestions
 from storage.sql.repositories.tools.commands import SqlCommands
 from storage.sql.repositories.tools.grants import SqlGrants
@@ -58,11 +59,14 @@ class SqlTransaction:
         self.commands = SqlCommands(connection, now)
         self.notes = SqlNotes(connection, now)
         self.schedules = SqlSchedules(connection, now)
+        self.rights = SqlRights(connection, now)
+        self.pairing = SqlRequests(connection, now)
 
     @property
     def committed(self) -> Committed:
         """What is to be told once it is."""
-        return Committed(frozenset(self.inbox.grew), self.outbox.grew, self.schedules.changed)
+        inbox, outbox = frozenset(self.inbox.grew), self.outbox.grew
+        return Committed(inbox, outbox, self.schedules.changed, self.rights.changed)
 
 
 class SqlStore:

@@ -1,6 +1,7 @@
 """One message says what a turn is doing, and is folded away at its end."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from storage.records.live_messages import LiveKind
 from storage.store import Store, Transaction
 from tests.flow.conftest import PATIENCE, gateway
 
-RULES = [
+RULES: list[dict[str, Any]] = [
     {
         "when": {"turn": 0},
         "reply": {
