@@ -83,6 +83,17 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """The beginning of a message of ours that is still being written; the platform shows it for a
+    while, and forgets it. Refused where it has no such thing."""
+
+    conversation: Conversation
+    key: int
+    """Of the message: the next draft with it takes the place of the one before. Not 0."""
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class Typing:
     conversation: Conversation
 
@@ -130,7 +141,7 @@ MOST_CHOICES = 25
 LONGEST_CHOICE = 100
 """Characters of a label or a value."""
 
-Outgoing = Post | Edit | Typing | Acknowledge | OpenThread | Suggest
+Outgoing = Post | Edit | Draft | Typing | Acknowledge | OpenThread | Suggest
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,17 @@ Reopen = Callable[[], Awaitable[Reopened | None]]
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a message may be changed while it is written, in seconds between two changes, so
+    that what else is said in the conversation still has room."""
+
+    private: float
+    group: float
+    drafts: bool = False
+    """In private chats it shows drafts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     name: str
     """As in addresses and identities."""
@@ -153,6 +164,8 @@ class Platform:
     could miss. Raises an AdapterError."""
     threads: bool = False
     """A thread that hangs on a message is a conversation, and is called by that message's id."""
+    pace: Pace | None = None
+    """Of answers that grow; None where what was shown cannot be changed in place."""
     sign_up: str = ""
     """Where a bot is made and gets its token, for people; "" where there is none."""
     rates: Rates | None = None
@@ -237,6 +250,7 @@ TELEGRAM = Platform(
     presses_kept=150.0,  # measured
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
+    pace=Pace(private=1.0, group=3.0, drafts=True),
     sign_up="@BotFather in Telegram: /newbot",
     # Published: about 1 message a second in a chat, 20 a minute in a group and 30 a second in all.
     # By how much a short burst may be over the first is not, so none is.
@@ -257,6 +271,7 @@ DISCORD = Platform(
     private_prefix="user:",
     threads=True,
     largest_upload=10 * MEGABYTE,
+    pace=Pace(private=1.2, group=1.2),
     check=_check_discord,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
     # Published: 50 requests a second in all. What holds in a channel Discord says with each answer,

@@ -12,6 +12,7 @@ from adapters.base import (
     Acknowledge,
     Body,
     Button,
+    Draft,
     Edit,
     OpenThread,
     Outgoing,
@@ -177,6 +178,6 @@ class RecordingAdapter:
             case Edit(_, message_id, body, buttons):
                 self.shown[message_id].text = body["text"]
                 self.shown[message_id].buttons = buttons
-            case Typing() | Acknowledge() | OpenThread() | Suggest():
+            case Draft() | Typing() | Acknowledge() | OpenThread() | Suggest():
                 pass
         return None

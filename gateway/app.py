@@ -49,6 +49,7 @@ from gateway.service import App
 from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
+from gateway.streaming.live_answer import Streaming
 from gateway.toolkits import Toolkits
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
@@ -162,7 +163,8 @@ def _assemble(
     results = Results(store, subagents)
     posts = TurnPosts(composer, OutFiles(composer), answer_items, settings.thoughts_at)
     ready = partial(_ready_parent, parent, toolkits)
-    answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, posts)
+    shown = (posts, Streaming(store, notices, composer, settings.stream_at))
+    answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, *shown)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
     made = (answer.run, jobs(work), running, toolkits.opening)

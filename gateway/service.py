@@ -19,6 +19,7 @@ from gateway.inbound.router import Router
 from gateway.loading import Loading
 from gateway.loss import loss_in, tell_owners
 from gateway.outbound.delivery import Delivery
+from gateway.outbound.live_messages import close_left
 from gateway.platform_supervisor import PlatformSupervisor, close
 from gateway.questions.service import Questions
 from gateway.schedules.due import DueSchedules
@@ -176,6 +177,7 @@ class App:
         await self._look_after_people()
         await self.settings.read(self.store)  # what another process changed
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
+        await self.store.run(partial(close_left, composer=self.questions.composer))
         self.delivery.notify()  # of what another process put in: `bough sessions` writes beside us
 
     async def _look_after_people(self) -> None:

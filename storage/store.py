@@ -24,6 +24,7 @@ from storage.records.inbox_outbox import (
     Thread,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.live_messages import LiveMessage
 from storage.records.people import Requests, Right, Rights
 from storage.records.questions import (
     Question,
@@ -100,6 +101,22 @@ class Outbox(Protocol):
 
     def drop(self, file: int) -> None:
         """Forget a file's content."""
+        ...
+
+
+class LiveMessages(Protocol):
+    def put(self, message: LiveMessage) -> None: ...
+
+    def of(self, rows: Collection[int]) -> list[LiveMessage]:
+        """Those of the turn that answers these inbox rows, as they were put."""
+        ...
+
+    def left(self) -> list[LiveMessage]:
+        """Those whose turn is over."""
+        ...
+
+    def end(self, messages: Collection[int]) -> None:
+        """Forget these, by their outbox rows: they show what stays."""
         ...
 
 
@@ -319,6 +336,8 @@ class Transaction(Protocol):
     def inbox(self) -> Inbox: ...
     @property
     def outbox(self) -> Outbox: ...
+    @property
+    def live_messages(self) -> LiveMessages: ...
     @property
     def buttons(self) -> Buttons: ...
     @property

@@ -13,6 +13,7 @@ from adapters.base import (
     AdapterError,
     Body,
     Commands,
+    Draft,
     Edit,
     Misconfigured,
     OpenThread,
@@ -175,6 +176,8 @@ class DiscordAdapter:
                 return await self._post(rest, outgoing)
             case Edit():
                 await self._edit(rest, outgoing)
+            case Draft():
+                raise Refused("Discord has no drafts")
             case Typing():
                 channel = await self._channel(rest, outgoing.conversation)
                 await rest.call("POST", "/channels/{channel_id}/typing", channel_id=channel)

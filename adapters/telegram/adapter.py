@@ -15,6 +15,7 @@ from adapters.base import (
     Acknowledge,
     Body,
     CommandSpec,
+    Draft,
     Edit,
     OpenThread,
     Outgoing,
@@ -29,7 +30,7 @@ from adapters.base import (
 )
 from adapters.cleaning import clean
 from adapters.events import Conversation
-from adapters.telegram.errors import adapter_errors, refused_token
+from adapters.telegram.errors import adapter_errors, is_unauthorized, refused_token
 from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
 from adapters.telegram.menus import set_menus
@@ -157,6 +158,8 @@ class TelegramAdapter:
                     return await self._post(_with_formats_or_not(outgoing))
                 case Edit():
                     await self._edit(_with_formats_or_not(outgoing))
+                case Draft():
+                    await self._draft(outgoing)
                 case Typing():
                     await self._typing(outgoing)
                 case Acknowledge():
@@ -247,6 +250,24 @@ class TelegramAdapter:
                 caption_entities=_entities(body),
                 reply_markup=markup,
             )
+
+    async def _draft(self, draft: Draft) -> None:
+        chat, thread = _place(draft.conversation)
+        if not isinstance(chat, int) or chat < 0:
+            raise Refused("Telegram shows drafts in private chats only")
+        try:
+            await self._bot.send_message_draft(
+                chat,
+                draft.key,
+                draft.body["text"],
+                entities=_entities(draft.body),
+                message_thread_id=thread,
+            )
+        except InvalidToken as error:
+            if is_unauthorized(error):
+                raise
+            # 404: an older Bot API server.
+            raise Refused("this Bot API server does not know drafts") from None
 
     async def _typing(self, typing: Typing) -> None:
         chat, thread = _place(typing.conversation)

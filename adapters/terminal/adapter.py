@@ -18,6 +18,7 @@ from adapters.base import (
     Body,
     Button,
     CommandSpec,
+    Draft,
     Edit,
     OpenThread,
     Outgoing,
@@ -112,6 +113,8 @@ class TerminalAdapter:
             case Acknowledge(_, text):
                 if text:
                     self.screen.note(f"({_plain(text)})")
+            case Draft():
+                raise Refused("a terminal has no drafts")
             case Typing():
                 self.screen.busy()
             case OpenThread() | Suggest():

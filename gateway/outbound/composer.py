@@ -72,6 +72,10 @@ class Composer:
         """Whether one message holds it."""
         return len(self._render(address, markdown)) == 1
 
+    def bodies(self, address: str, markdown: str) -> list[Body]:
+        """A text as messages, however many."""
+        return self._render(address, markdown)
+
     def last_body(self, address: str, markdown: str) -> Body:
         """The end of a text, as one message: for what is edited again and again."""
         return self._render(address, markdown)[-1]
@@ -170,9 +174,11 @@ def outgoing(
     file: StoredFile | None = None,
     plain: bool,
     refused: Thread | None = None,
+    anew: bool = False,
 ) -> Post | Edit | OpenThread | None:
-    """What is to be sent for a row. None: an edit of a message that was never sent. `refused`: the
-    thread that the row is for, where it cannot be opened; then its channel gets it."""
+    """What is to be sent for a row. None: an edit of a message that was never sent. What says all
+    that a post says is one then, and where the message is gone (`anew`). `refused`: the thread that
+    the row is for, where it cannot be opened; then its channel gets it."""
     conversation = Conversation.parse(row.address)
     payload = row.payload
     if row.kind == "thread":
@@ -183,11 +189,12 @@ def outgoing(
         hangs_on, conversation = conversation.chat, Conversation.parse(refused.channel)
     if row.kind == "edit":
         message_id = payload["message_id"] or (edited.message_id if edited is not None else None)
-        if not message_id:
+        if message_id and not anew:
+            buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
+            body, handle = payload["body"], payload.get("handle", "")
+            return Edit(conversation, message_id, body, buttons, plain=plain, handle=handle)
+        if "nonce" not in payload:
             return None
-        buttons = tuple(Button(**button) for button in payload.get("buttons", ()))
-        body, handle = payload["body"], payload.get("handle", "")
-        return Edit(conversation, message_id, body, buttons, plain=plain, handle=handle)
     return Post(
         conversation,
         payload["body"],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
-from adapters.base import Adapter, Misconfigured, Refused, Throttled, Unavailable, Unreachable
+from adapters.base import Adapter, Edit, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.cleaning import clean
 from adapters.events import Conversation
 from agent.backoff import backoff
@@ -151,10 +151,10 @@ class Delivery:
         """Send until the platform has it; its id for it. PutAside when it never will, _Away when
         its platform is not served any more."""
         pauses = backoff(FIRST_PAUSE, LONGEST_PAUSE, jitter=True)
-        plain, faults = False, 0
+        plain, anew, faults = False, False, 0
         while True:
             try:
-                return await self._attempt(row, plain)
+                return await self._attempt(row, plain, anew)
             except (PutAside, _Away):
                 raise
             except Throttled as error:
@@ -166,11 +166,14 @@ class Delivery:
                 log.warning("%s: %s; again in %.1f s", row.address, error, pause)
                 await asyncio.sleep(pause)
             except Refused as error:
-                if plain:
+                if plain and (anew or not _may_be_posted(row)):
                     raise PutAside(str(error)) from error
-                log.warning("%s: refused (%s); again without markup", row.address, error)
-                plain = True
+                log.warning("%s: refused (%s); again in another form", row.address, error)
+                plain, anew = not plain, anew or plain
             except Unreachable as error:
+                if not anew and _may_be_posted(row):
+                    anew = True  # the message may be gone, and its chat not
+                    continue
                 raise PutAside(str(error), unreachable=True) from error
             except StoreUnavailable as error:
                 self._faults.failed("what is to be sent cannot be read", error)
@@ -183,7 +186,7 @@ class Delivery:
                     raise PutAside(repr(error)) from error
                 await asyncio.sleep(next(pauses))
 
-    async def _attempt(self, row: OutboxRow, plain: bool) -> str | None:
+    async def _attempt(self, row: OutboxRow, plain: bool, anew: bool) -> str | None:
         """In its turn; only then is read what is to be sent, which may be large."""
         async with self._pace.turn(Conversation.parse(row.address), row.kind):
             adapter = self._adapter(row.address)
@@ -192,10 +195,11 @@ class Delivery:
             edited, file = await self._edited(row), await self._file(row)
             thread = self._threads.get(row.address)
             refused = thread if thread is not None and thread.refused else None
-            message = outgoing(row, edited, file=file, plain=plain, refused=refused)
+            message = outgoing(row, edited, file=file, plain=plain, refused=refused, anew=anew)
             if message is None:
                 raise PutAside("the message it changes was never sent")
-            return await adapter.deliver(message)
+            told = await adapter.deliver(message)
+            return message.message_id if isinstance(message, Edit) else told
 
     async def _edited(self, row: OutboxRow) -> OutboxRow | None:
         """The row that an edit changes. It went out before: conversations are sent in order."""
@@ -267,6 +271,11 @@ def _put_aside(tx: Transaction, row: OutboxRow, why: str, *, unreachable: bool =
         # Else a model is asked again and again, for nobody.
         tx.directory.audit("schedules paused", "", {"address": row.address, "count": count})
     _drop_file(tx, row)
+
+
+def _may_be_posted(row: OutboxRow) -> bool:
+    """It changes a message, and says all that a message of its own says."""
+    return row.kind == "edit" and "nonce" in row.payload
 
 
 def _drop_file(tx: Transaction, row: OutboxRow) -> None:

@@ -9,10 +9,10 @@ which is not followed by another, waits a little.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from adapters.base import Acknowledge, Adapter, Edit, Post, Typing, Unavailable
+from adapters.base import Acknowledge, Adapter, Draft, Edit, Post, Typing, Unavailable
 from gateway.outbound.pace import Pace
 
-Notice = Typing | Post | Edit | Acknowledge
+Notice = Typing | Draft | Post | Edit | Acknowledge
 
 PATIENCE = 5.0
 """Seconds that a last edit waits for its turn: a turn ends with it."""

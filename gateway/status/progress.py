@@ -1,6 +1,7 @@
-"""Progress of a turn's children in the chat: one message, edited, never a flood.
+"""What a turn is doing, in the chat: one message, edited, never a flood.
 
-Best effort and not in the outbox: a progress message that is lost is missed by nobody.
+The message is on record, so that a restart goes on with it, or folds it away. What it shows in
+between is best effort.
 """
 
 import asyncio
@@ -8,12 +9,17 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
-from adapters.base import AdapterError, Edit, Post, Throttled
+from adapters.base import AdapterError, Body, Edit, Throttled
 from adapters.events import Conversation
+from agent.concurrency import kept_going
 from gateway.outbound.composer import Composer
+from gateway.outbound.live_messages import live_of, post_live
 from gateway.status.notices import Notices
 from storage.errors import StoreError
+from storage.records.live_messages import LiveKind
+from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -25,15 +31,29 @@ Describe = Callable[[bool], Awaitable[str]]
 """What is going on and what has ended, in Markdown; where the body is over, only that. "" for
 nothing worth telling."""
 OVER = "✔ Done; /agents shows what was delegated."
+OVER_ALONE = "✔ Done."
+LONGEST_END = 5.0
+"""Seconds for the last edit to be put on record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose message it is."""
+
+    address: str
+    inbox: int
+    """The first row that the turn answers."""
+    again: bool
+    """The turn was begun before, and may have left a message."""
 
 
 @contextlib.asynccontextmanager
 async def progress(
-    notices: Notices, composer: Composer, address: str, describe: Describe
+    store: Store, notices: Notices, composer: Composer, owner: Owner, describe: Describe
 ) -> AsyncIterator[None]:
     """Show what `describe` says while the body runs."""
-    message = _Message(notices, composer, Conversation.parse(address))
-    task = asyncio.create_task(_show(message, describe), name=f"progress {address}")
+    message = _Message(store, notices, composer, owner)
+    task = asyncio.create_task(_show(message, describe), name=f"progress {owner.address}")
     try:
         yield
     finally:
@@ -43,48 +63,76 @@ async def progress(
 
 @dataclass(slots=True)
 class _Message:
+    store: Store
     notices: Notices
     composer: Composer
-    conversation: Conversation
+    owner: Owner
+    row: int | None = None
+    """The outbox row that posted it."""
     id: str | None = None
     """Once it is there."""
 
-    async def put(self, text: str) -> None:
-        where = self.conversation
-        body = self.composer.last_body(where.address, text)
+    async def find(self) -> None:
+        """The message of a turn that was killed is this one's."""
+        if self.owner.again:
+            of_turn = partial(live_of, rows=[self.owner.inbox], kind=LiveKind.STATUS)
+            self.row = next(iter(await self.store.read(of_turn)), None)
+
+    async def put(self, text: str) -> bool:
+        """Whether it is shown."""
+        address = self.owner.address
+        body = self.composer.last_body(address, text)
+        if (row := self.row) is None:
+            self.row = await self.store.run(partial(self._post, body))
+            return True
         if self.id is None:
-            self.id = await self.notices.send(where.platform, Post(where, body))
-        else:
-            edit = Edit(where, self.id, body, fleeting=True)
-            await self.notices.send(where.platform, edit)
+            self.id = await self.store.read(lambda tx: tx.outbox.get(row).message_id)
+        if self.id is None:
+            return False
+        where = Conversation.parse(address)
+        await self.notices.send(where.platform, Edit(where, self.id, body, fleeting=True))
+        return True
+
+    def _post(self, body: Body, tx: Transaction) -> int:
+        return post_live(tx, LiveKind.STATUS, self.owner.inbox, self.owner.address, body).id
 
     async def close(self, describe: Describe) -> None:
-        """The last edit: nothing runs any more. Shielded, because the turn is over by now."""
-        if self.id is None:
+        """The last edit: nothing runs any more."""
+        if (row := self.row) is None:
             return
-        where, text = self.conversation, OVER
-        with contextlib.suppress(AdapterError, StoreError):
-            if ended := await asyncio.shield(describe(True)):
-                text = f"{OVER}\n\n{ended}"
-            edit = Edit(where, self.id, self.composer.last_body(where.address, text))
-            await asyncio.shield(self.notices.send(where.platform, edit))
+        with contextlib.suppress(StoreError):
+            ended = await describe(True)
+            text = f"{OVER}\n\n{ended}" if ended else OVER_ALONE
+            change = self.composer.change(self.owner.address, text, row=row)[:1]
+
+            def work(tx: Transaction) -> None:
+                if row in live_of(tx, [self.owner.inbox], LiveKind.STATUS):
+                    tx.live_messages.end([row])
+                    for parcel in change:
+                        tx.outbox.enqueue(parcel)
+
+            await self.store.run(work)
 
 
 async def _show(message: _Message, describe: Describe) -> None:
-    await asyncio.sleep(AFTER)
     shown = ""
     try:
+        if message.owner.again:
+            await message.find()
+        await asyncio.sleep(AFTER)
         while True:
             pause = EVERY
             text = await describe(False)
             if text and text != shown:
                 try:
-                    await message.put(text)
-                    shown = text
+                    if await message.put(text):
+                        shown = text
                 except Throttled as error:
                     pause = max(EVERY, error.retry_after)
             await asyncio.sleep(pause)
     except (AdapterError, StoreError) as error:
-        log.debug("no progress in %s: %s", message.conversation.address, error)
+        log.debug("no progress in %s: %s", message.owner.address, error)
     finally:
-        await message.close(describe)
+        # The turn is over by now, and so is whoever cancels this.
+        with contextlib.suppress(TimeoutError):
+            await kept_going(message.close(describe), LONGEST_END)

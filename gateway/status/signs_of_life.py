@@ -1,21 +1,31 @@
 """What a conversation sees of a turn while it runs."""
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from agent.runtime.next_step import RunTools, next_step
+from agent.text.formats import age, dollars
+from agent.text.markdown import bounded, escape
 from agent.tools.terminal.commands import Seen
 from gateway.outbound.composer import Composer
 from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
-from gateway.status.progress import progress
+from gateway.status.progress import Owner, progress
 from gateway.status.typing_indicator import typing
 from gateway.views.commands import commands_text
 from gateway.views.delegations import progress_text
 from storage.records.delegations import Delegation
+from storage.records.entries import Entry
 from storage.store import Store, Transaction
+
+Path = Callable[[], Sequence[Entry]]
+TOLD_APART = ("delegate_task", "run_command", "execute_code")
+LINES = 5
+"""Tools that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +38,57 @@ class SignsOfLife:
     """What a session's agents run now."""
 
     @asynccontextmanager
-    async def during(self, session: int, address: str, since: float) -> AsyncIterator[None]:
+    async def during(
+        self, session: int, owner: Owner, since: float, path: Path
+    ) -> AsyncIterator[None]:
         """Show in a conversation that a turn of a session runs, as long as the body does. `since`:
-        when what it answers came, in Unix seconds."""
-        describe = partial(self._describe, session, address, since)
+        when what it answers came, in Unix seconds; `path`: where it has come to."""
+        describe = partial(self._describe, session, owner.address, since, path)
         async with (
-            typing(self.notices, address),
-            progress(self.notices, self.composer, address, describe),
+            typing(self.notices, owner.address),
+            progress(self.store, self.notices, self.composer, owner, describe),
         ):
             yield
 
-    async def _describe(self, session: int, address: str, since: float, over: bool) -> str:
+    async def _describe(
+        self, session: int, address: str, since: float, path: Path, over: bool
+    ) -> str:
         children = await self._describe_children(session, address, since, over)
-        commands = "" if over else commands_text(self.commands(session), time.time())
-        return "\n".join(part for part in (children, commands) if part)
+        if over:
+            return children
+        now = time.time()
+        tools = tools_text(path(), now)
+        commands = commands_text(self.commands(session), now)
+        parts = [part for part in (children, tools, commands) if part]
+        if not parts:
+            return ""
+        spent = await self.store.read(partial(_spent, address=address, since=since))
+        cost = f" · {dollars(spent)} so far" if spent else ""
+        return "\n".join([*parts, f"_working for {age(now - since)}{cost}_"])
 
     async def _describe_children(self, session: int, address: str, since: float, over: bool) -> str:
         if self.panel.shows(address):
             return ""  # /agents tells the same there, and is edited as often
         now, rows = await self.store.read(partial(_worked_on, session=session, since=since))
         return progress_text(rows, {} if over else self.panel.active, now)
+
+
+def tools_text(path: Sequence[Entry], now: float) -> str:
+    """A line for each tool that runs, but for those whose work is told of in lines of its own."""
+    step = next_step(path)
+    if not isinstance(step, RunTools):
+        return ""
+    names = Counter(call.name for call in step.calls if call.name not in TOLD_APART)
+    since = age(now - step.entry.time)
+    lines = [
+        f"🔧 {escape(bounded(name, 60))}{f' × {count}' if count > 1 else ''} · {since}"
+        for name, count in names.most_common(LINES)
+    ]
+    return "\n".join(lines)
+
+
+def _spent(tx: Transaction, address: str, since: float) -> float:
+    return tx.ledger.total(since=since, address=address).cost
 
 
 def _worked_on(tx: Transaction, session: int, since: float) -> tuple[float, Sequence[Delegation]]:

@@ -12,6 +12,8 @@ from agent.runtime.chosen_model import chosen_on
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.runtime.people import Asker
 from gateway.questions.service import Questions
+from gateway.streaming.live_answer import Place, Streaming
+from gateway.streaming.model import Shown
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import no_answer
 from gateway.turns.messages import link_message, message_draft
@@ -33,14 +35,16 @@ class AgentAnswer:
     compacting: Compacting
     policy: BusyPolicy
     posts: TurnPosts
+    streaming: Streaming
 
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
         journal = turn.journal
         model = turn.model or await chosen_on(self.store, journal.path)
         agent = await self.parent(journal.session, turn.address, model)
+        live = self.streaming.answer(_place(turn), turn.live)
         loop = Loop(
-            self.model,
+            self.model if live is None else Shown(self.model, live),
             agent,
             journal,
             Account("parent", journal.session, Purpose(turn.address, turn.person)),
@@ -48,6 +52,8 @@ class AgentAnswer:
             on_reply=partial(self.posts.of_reply, turn, agent),
             before_model=partial(self._before_model, turn, agent.spec),
             on_files=partial(self.posts.of_files, turn),
+            heard=None if live is None else live.heard,
+            on_cut=partial(self.posts.of_cut, turn),
         )
         if turn.pending is not None:
             await self.results.resume(loop, turn.pending)
@@ -79,3 +85,8 @@ class AgentAnswer:
             if self.policy.joins(row, turn.rows[-1]):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))
                 turn.rows.append(row)
+
+
+def _place(turn: Turn) -> Place:
+    inbox = turn.rows[0].id
+    return Place(turn.address, inbox, lambda: turn.row_ids, turn.reply_to, turn.private)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from agent.models.base import Reply
 from agent.runtime.journal import Alongside
@@ -11,11 +12,18 @@ from agent.tools.base import OutFile
 from agent.tools.think import thoughts_in
 from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
+from gateway.outbound.live_messages import in_place
 from gateway.outbound.out_files import OutFiles
+from gateway.streaming.partial import ended
 from gateway.turns.late import headed
 from gateway.turns.turn import AnswerItems, Turn
 from storage.records.entries import Entry
+from storage.records.inbox_outbox import OutboxDraft
 from storage.store import Transaction
+
+BROKE_OFF = "✂️ _The answer broke off here._"
+Parcels = Callable[[Transaction, Entry], list[OutboxDraft]]
+"""What is to be sent for an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +39,54 @@ class TurnPosts:
         """What the model says; the last word ends the turn there too."""
         calls = reply.tool_calls[: agent.max_calls]
         thoughts = thoughts_in(calls) if self.thoughts_at(turn.address) else []
-        said = [*(f"💭 {escape(thought)}" for thought in thoughts), headed(turn, reply.content)]
-        parcels = [
-            parcel
-            for text in said
-            if text.strip()
-            for parcel in self.composer.post(turn.address, text, reply_to=turn.reply_to)
-        ]
         last = turn.answered = not reply.tool_calls
+        shown = self._shown(
+            turn, headed(turn, reply.content), [f"💭 {escape(one)}" for one in thoughts]
+        )
         rows = turn.row_ids
 
         def alongside(tx: Transaction, entry: Entry) -> None:
-            shown = [replace(parcel, entry=entry.id) for parcel in parcels]
-            if last and shown:
+            parcels = shown(tx, entry)
+            if last and parcels:
                 items = self.items(tx, turn, entry)
-                send_menu(tx, shown, items, private=turn.private)
+                send_menu(tx, parcels, items, private=turn.private)
             else:
-                for parcel in shown:
+                for parcel in parcels:
                     tx.outbox.enqueue(parcel)
             if last:
                 tx.inbox.finish(rows)
 
         return alongside
+
+    def of_cut(self, turn: Turn, reply: Reply) -> Alongside:
+        """What had come of an answer that broke off stays; why it did is told by who knows it."""
+        shown = self._shown(turn, f"{headed(turn, ended(reply.content))}\n\n{BROKE_OFF}", [])
+
+        def alongside(tx: Transaction, entry: Entry) -> None:
+            for parcel in shown(tx, entry):
+                tx.outbox.enqueue(parcel)
+
+        return alongside
+
+    def _shown(self, turn: Turn, text: str, before: Sequence[str]) -> Parcels:
+        """The parcels of a text, and of others `before` it; what is shown of it already is changed,
+        and stands first then."""
+        address = turn.address
+        post = partial(self.composer.post, address, reply_to=turn.reply_to)
+        own = post(text) if text.strip() else []
+        others = [parcel for each in before if each.strip() for parcel in post(each)]
+        rows = turn.row_ids
+
+        def shown(tx: Transaction, entry: Entry) -> list[OutboxDraft]:
+            parcels = [*others, *own]
+            if turn.live.maybe and own:
+                bodies = partial(self.composer.bodies, address, text)
+                placed = in_place(tx, own, rows, bodies)
+                changed = [one for one in placed if one.kind == "edit"]
+                parcels = [*changed, *others, *(one for one in placed if one.kind == "post")]
+            return [replace(parcel, entry=entry.id) for parcel in parcels]
+
+        return shown
 
     async def of_files(self, turn: Turn, files: Sequence[OutFile]) -> Alongside:
         """What tools show, with the result of the call that shows it."""

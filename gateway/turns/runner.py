@@ -15,7 +15,9 @@ from agent.models.base import ModelError
 from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
 from agent.runtime.side_branch import on_its_branch
+from gateway.status.progress import Owner
 from gateway.status.signs_of_life import SignsOfLife
+from gateway.streaming.live_answer import OnRecord
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.late import note
@@ -93,7 +95,10 @@ class TurnRunner:
             if delegation is not None and delegation.root == session != delegation.session:
                 await self._work_in_background(turn, delegation)
             else:
-                async with self.signs.during(session, turn.address, turn.rows[0].time):
+                row = turn.rows[0]
+                owner = Owner(turn.address, row.id, turn.live.maybe)
+                shown = self.signs.during(session, owner, row.time, lambda: turn.journal.path)
+                async with shown:
                     await self._work(turn)
         finally:
             del self.running[session]
@@ -129,8 +134,8 @@ class TurnRunner:
         fresh = [row for row in rows if row.kind in SAID and row.entry is None]
         if fresh and path and (full := too_deep(path[-1].depth, self.policy.config)) is not None:
             self._refuse(tx, rows, full)
-            left = tx.inbox.unfinished(session)  # others may have something due
-            return self._begin_in(tx, session, left, known)
+            due = tx.inbox.unfinished(session)  # others may have something due
+            return self._begin_in(tx, session, due, known)
         if fresh:
             settle_running(tx, session, path)
         opens = [row for row in rows if row in fresh or row.kind is InboxKind.MODEL]
@@ -147,7 +152,9 @@ class TurnRunner:
         call = pending_call(tx, rows[0])
         if call is not None and call.session == session:
             journal = on_its_branch(tx, journal, call.entry)
-        return Turn(journal, rows, left=len(unfinished) > len(rows), pending=call, begun=tx.now)
+        live = OnRecord(len(fresh) < len(rows))
+        left = len(unfinished) > len(rows)
+        return Turn(journal, rows, left, pending=call, begun=tx.now, live=live)
 
     def _opened(self, tx: Transaction, session: int, row: InboxRow) -> list[Entry]:
         draft = self.opening(tx, session, row.address, author_of(row))

@@ -1,11 +1,12 @@
 """One turn of a session: what it answers, and with what."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.delegation.pending_calls import PendingCall
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
+from gateway.streaming.live_answer import OnRecord
 from gateway.turns.messages import author_of
 from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
@@ -31,6 +32,8 @@ class Turn:
     """The last word is on its way, and the rows are finished with it."""
     begun: float = 0.0
     """In Unix seconds."""
+    live: OnRecord = field(default_factory=OnRecord)
+    """Whether it, or a turn that was killed in its place, has shown what is not whole."""
 
     @property
     def aside(self) -> bool:

@@ -197,6 +197,14 @@ Index(
     postgresql_where=outbox.c.state == "pending",
 )
 
+live_messages = Table(
+    "live_messages",
+    metadata,
+    Column("outbox", ID, ForeignKey("outbox.id"), primary_key=True, autoincrement=False),
+    Column("inbox", ID, ForeignKey("inbox.id"), nullable=False, index=True),
+    Column("kind", Words, nullable=False),
+)
+
 files = Table(
     "files",
     metadata,

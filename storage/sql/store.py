@@ -20,6 +20,7 @@ from storage.sql.repositories.chat_settings import SqlChatChoices
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
+from storage.sql.repositories.live_messages import SqlLiveMessages
 from storage.sql.repositories.people import SqlRequests, SqlRights
 from storage.sql.repositories.questions import SqlQuestions
 from storage.sql.repositories.tools.commands import SqlCommands
@@ -48,6 +49,7 @@ class SqlTransaction:
         self.tree = SqlTree(connection, now)
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
+        self.live_messages = SqlLiveMessages(connection)
         self.buttons = SqlButtons(connection)
         self.chat_settings = SqlChatChoices(connection, now)
         self.questions = SqlQuestions(connection, now)

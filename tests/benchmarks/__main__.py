@@ -30,6 +30,7 @@ from tests.benchmarks import (
     schedule,
     search,
     startup,
+    streaming,
     streaming_model,
     throughput,
     turn,
@@ -38,6 +39,7 @@ from tests.benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
+    "streaming": streaming.run,
     "litellm": litellm_turn.run,
     "streaming_model": streaming_model.run,
     "growth": growth.run,

@@ -156,7 +156,7 @@ async def telegram_gateway(
             yield gateway
         finally:
             await gateway.stop()
-        assert telegram.violations == []
+        assert telegram.violations == [], telegram.violations[:3]
         assert [fault for r in models.requests for fault in protocol_faults(r.messages)] == []
 
 

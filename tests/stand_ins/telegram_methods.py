@@ -33,6 +33,8 @@ class Methods:
         """By scope: its type, and the chat's id where it is one chat."""
         self.answers: list[Json] = []
         """What presses were answered with, in order."""
+        self.drafts: list[Json] = []
+        """What drafts showed, in order."""
         self.table: dict[str, Method] = {
             "answerCallbackQuery": self._answer_callback_query,
             "deleteWebhook": self._delete_webhook,
@@ -45,6 +47,7 @@ class Methods:
             "sendChatAction": self._send_chat_action,
             "sendDocument": self._send_document,
             "sendMessage": self._send_message,
+            "sendMessageDraft": self._send_message_draft,
             "sendPhoto": self._send_photo,
             "setMyCommands": self._set_my_commands,
             "setWebhook": self._set_webhook,
@@ -142,6 +145,16 @@ class Methods:
         return self._sent(
             chat, params, text=text, entities=entities or None, link_preview_options=preview
         )
+
+    async def _send_message_draft(self, params: Json) -> bool:
+        chat = self._open_chat(params)
+        if chat.kind != "private":
+            raise bad_request("drafts can be sent in private chats only")
+        if not params.get("draft_id"):
+            raise bad_request("DRAFT_ID_INVALID")
+        text, entities = checked_text(params.get("text"), params.get("entities", []))
+        self.drafts.append({**params, "text": text, "entities": entities})
+        return True
 
     async def _send_document(self, params: Json) -> Json:
         chat = self._open_chat(params)

@@ -24,6 +24,7 @@ _NUMBERS = frozenset(
         "message_id",
         "message_thread_id",
         "cache_time",
+        "draft_id",
         "max_connections",
     ]
 )

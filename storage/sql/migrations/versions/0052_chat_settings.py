@@ -6,7 +6,7 @@ from sqlalchemy import Column, Double
 from storage.sql.dialect import Words
 
 revision = "0052_chat_settings"
-down_revision = "0050_model_changes"
+down_revision = "0051_live_messages"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,223 @@
+"""One answer in the chat, while it is written: drafts where the platform has them, else messages
+that are posted early and edited.
+
+What is shown is fleeting: skipped when the platform is busy, never queued. Only that a message was
+posted is on record, so that the whole text takes its place.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from adapters.base import AdapterError, Body, Draft, Edit, Refused, Throttled
+from adapters.events import Conversation
+from adapters.platforms import PLATFORMS, Pace
+from gateway.outbound.composer import Composer
+from gateway.outbound.live_messages import live_of, post_live
+from gateway.status.notices import Notices
+from gateway.streaming.partial import growing
+from storage.errors import StoreError
+from storage.records.live_messages import LiveKind
+from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+FIRST = 0.5
+"""Seconds from the first word until something is shown: an answer that is whole by then is posted
+as it is."""
+AGAIN = 20.0
+"""Seconds after which a draft that has not changed is sent again: it fades after 30."""
+GRACE = 3.0
+"""Seconds for a request that is under way when the text is whole."""
+LONGEST = 40_000
+"""Characters that are shown while more come: each edit renders them all."""
+NEW_MESSAGE = 200
+"""Characters that the next message begins with, at the least: its first words may yet fit into the
+one before it."""
+
+
+@dataclass(slots=True)
+class OnRecord:
+    """Whether a turn may have live messages on record."""
+
+    maybe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer goes."""
+
+    address: str
+    inbox: int
+    """The row that it answers."""
+    rows: Callable[[], list[int]]
+    """All rows that it answers."""
+    reply_to: str
+    private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Makes live answers."""
+
+    store: Store
+    notices: Notices
+    composer: Composer
+    stream_at: Callable[[str], bool]
+    without_drafts: set[str] = field(default_factory=set)
+    """Platforms whose server does not know drafts."""
+
+    def answer(self, place: Place, on_record: OnRecord) -> "LiveAnswer | None":
+        """None where nothing can be shown before it is whole, or nobody wants it."""
+        platform = PLATFORMS.get(Conversation.parse(place.address).platform)
+        if platform is None or platform.pace is None or not self.stream_at(place.address):
+            return None
+        return LiveAnswer(self, place, platform.pace, on_record)
+
+
+class LiveAnswer:
+    """Belongs to a turn. Its task lives from the first word of a reply until `settle`."""
+
+    def __init__(self, parts: Streaming, place: Place, pace: Pace, on_record: OnRecord) -> None:
+        self._parts = parts
+        self._place = place
+        self._conversation = Conversation.parse(place.address)
+        self._pace = pace
+        self._on_record = on_record
+        known = self._conversation.platform not in parts.without_drafts
+        self._drafts = pace.drafts and place.private and known
+        self._task: asyncio.Task[None] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._over = asyncio.Event()
+        self._posts: list[int] | None = None
+        """Outbox rows of the messages, once looked up."""
+        self._ids: dict[int, str] = {}
+        """By outbox row."""
+        self._shown: dict[int, Body] = {}
+        """By number of the message."""
+        self._told = ""
+        self._told_at = self._not_before = 0.0
+
+    @property
+    def begun(self) -> bool:
+        return self._task is not None
+
+    def heard(self, piece: str) -> None:
+        """The next piece of the answer's text."""
+        self._text += piece
+        if self._task is None:
+            name = f"live answer in {self._place.address}"
+            self._task = asyncio.create_task(self._run(), name=name)
+
+    async def settle(self) -> None:
+        """The reply is whole, or broke off; returns when no request is under way."""
+        task, self._task = self._task, None
+        self._over.set()
+        if task is not None:
+            await asyncio.wait([task], timeout=GRACE)
+            task.cancel()
+            await asyncio.wait([task])
+        self._begin()
+
+    async def _run(self) -> None:
+        over = self._over
+        pause = FIRST
+        while not await _within(over, pause):
+            try:
+                await self._show()
+            except Throttled as error:
+                self._not_before = _now() + error.retry_after
+            except (AdapterError, StoreError) as error:
+                log.debug("nothing shown in %s: %s", self._place.address, error)
+            private = self._place.private
+            pace = self._pace.private if private else self._pace.group
+            pause = max(pace, self._not_before - _now())
+
+    async def _show(self) -> None:
+        text = self._text[:LONGEST]
+        stale = self._drafts and _now() - self._told_at > AGAIN
+        if not text.strip() or (text == self._told and not stale):
+            return
+        bodies = self._parts.composer.bodies(self._place.address, growing(text))
+        if not bodies:
+            return
+        if not (self._drafts and await self._draft(bodies[-1])):
+            await self._messages(bodies)
+        self._told, self._told_at = text, _now()
+
+    async def _draft(self, body: Body) -> bool:
+        """False where there are no drafts here."""
+        try:
+            await self._send(Draft(self._conversation, self._place.inbox, body))
+        except Refused as error:
+            log.info("no drafts in %s: %s", self._place.address, error)
+            self._drafts = False
+            return False
+        return True
+
+    async def _messages(self, bodies: list[Body]) -> None:
+        if self._posts is None:
+            await self._recall()
+        assert self._posts is not None
+        bodies = bodies[: max(self._parts.composer.max_messages - 1, 1)]
+        first_new = len(self._posts)
+        for number, body in enumerate(bodies[first_new:], start=first_new):
+            if number and len(body["text"]) < NEW_MESSAGE:
+                break
+            await self._post(number, body)
+        for number, body in enumerate(bodies[: len(self._posts)]):
+            if self._shown.get(number) != body:
+                await self._edit(number, body)
+
+    async def _recall(self) -> None:
+        """What a killed turn has posted is written on."""
+        self._posts = []
+        if self._on_record.maybe:
+            rows, kind = self._place.rows(), LiveKind.ANSWER
+            self._posts = await self._parts.store.read(partial(live_of, rows=rows, kind=kind))
+
+    async def _post(self, number: int, body: Body) -> None:
+        place = self._place
+        reply_to = "" if number else place.reply_to
+        self._on_record.maybe = True
+
+        def work(tx: Transaction) -> int:
+            args = (LiveKind.ANSWER, place.inbox, place.address, body, reply_to)
+            return post_live(tx, *args).id
+
+        row = await self._parts.store.run(work)
+        assert self._posts is not None
+        self._posts.append(row)
+        self._shown[number] = body
+
+    async def _edit(self, number: int, body: Body) -> None:
+        assert self._posts is not None
+        row = self._posts[number]
+        if row not in self._ids:
+            sent = await self._parts.store.read(lambda tx: tx.outbox.get(row).message_id)
+            if sent is None:
+                return  # it is still on its way
+            self._ids[row] = sent
+        await self._send(Edit(self._conversation, self._ids[row], body, fleeting=True))
+        self._shown[number] = body
+
+    async def _send(self, notice: Draft | Edit) -> None:
+        await self._parts.notices.send(self._conversation.platform, notice)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it comes so soon."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

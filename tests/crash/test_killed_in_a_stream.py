@@ -1,0 +1,96 @@
+"""Killed while an answer grows in the chat: there is one message in the end, and it is whole."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.outbound.live_messages import CURSOR
+from tests.crash.database import Database
+from tests.crash.patience import until
+from tests.crash.scene import ANN, scene
+from tests.stand_ins.discord import DiscordServer
+from tests.stand_ins.telegram_world import words
+from tests.support.gateway_process import GatewayProcess, write_config, write_rules
+
+pytestmark = pytest.mark.crash
+
+GROUP = -100
+TEXT = " ".join(f"word{n}" for n in range(40)) + "."
+
+
+def models(folder: Path) -> dict[str, Any]:
+    rules = [{"reply": {"text": TEXT, "pace": 0.12}}]
+    return {"parent": {"model": write_rules(folder, rules)}}
+
+
+@pytest.mark.parametrize("edits", [0, 1])
+async def test_in_a_group_the_message_that_grew_becomes_whole(tmp_path: Path, edits: int) -> None:
+    async with scene(tmp_path, models(tmp_path)) as s:
+        s.telegram.group(GROUP, "Friends")
+        s.telegram.say(GROUP, ANN, "@bough_bot go")
+        begun = await s.telegram.hears(CURSOR, GROUP)
+        await s.recorded_as_sent()
+        await until(lambda: len(s.telegram.calls("editMessageText")) >= edits)
+        await s.gateway.kill()
+        assert CURSOR in words(s.telegram.messages(GROUP)[-1])
+        await s.gateway.start()
+        await s.telegram.hears(TEXT, GROUP)
+        await s.quiet()
+        (final,) = s.telegram.messages(GROUP)
+        assert words(final) == TEXT and final["message_id"] == begun["message_id"]
+
+
+async def test_in_private_the_answer_is_one_message(tmp_path: Path) -> None:
+    async with scene(tmp_path, models(tmp_path)) as s:
+        s.telegram.say(ANN, ANN, "go")
+        await until(lambda: s.telegram.methods.drafts)
+        await s.gateway.kill()
+        await s.gateway.start()
+        await s.ends(TEXT)
+
+
+async def test_a_message_whose_turn_is_stopped_after_a_kill_loses_its_cursor(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, models(tmp_path)) as s:
+        s.telegram.group(GROUP, "Friends")
+        s.telegram.say(GROUP, ANN, "@bough_bot go")
+        await s.telegram.hears(CURSOR, GROUP)
+        await s.recorded_as_sent()
+        await s.gateway.kill()
+        s.database.end_rows()
+        await s.gateway.start()
+        await until(lambda: CURSOR not in words(s.telegram.messages(GROUP)[0]))
+        assert len(s.telegram.messages(GROUP)) == 1
+
+
+async def test_on_discord_the_message_that_grew_becomes_whole(tmp_path: Path) -> None:
+    async with DiscordServer() as discord:
+        config = write_config(
+            tmp_path,
+            discord={
+                "token": "token",
+                "api_base": discord.api_base,
+                "gateway_url": discord.gateway_url,
+            },
+            models=models(tmp_path),
+            access={"owners": ["discord:*"]},
+        )
+        async with GatewayProcess(config, forked=True) as gateway:
+            place = discord.dm_of("ann")
+            discord.dm("ann", "go")
+            await until(_shows(discord, CURSOR))
+            await gateway.kill()
+            (begun,) = [one for one in discord.messages(place) if CURSOR in one["content"]]
+            await gateway.start()
+            await until(_shows(discord, TEXT))
+            await Database(tmp_path / "bough.db").settled()
+            assert discord.said(place) == [TEXT]
+            assert discord.messages(place)[-1]["id"] == begun["id"]
+        assert discord.violations == []
+
+
+def _shows(discord: DiscordServer, text: str) -> Callable[[], bool]:
+    return lambda: any(text in said for said in discord.said(discord.dm_of("ann")))
