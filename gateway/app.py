@@ -32,6 +32,7 @@ from gateway.config import Config, all_secrets
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.loading import Loading
+from gateway.media.incoming import Incoming
 from gateway.models import guarded, known_models, needs_litellm, routed_model
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
@@ -45,7 +46,7 @@ from gateway.service import App
 from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
-from gateway.toolkits import Toolkits
+from gateway.toolkits import Toolkits, listener_of
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
@@ -56,6 +57,8 @@ from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
+from storage.blobs.base import BlobStore
+from storage.blobs.choosing import blobs_of
 from storage.interchange.redaction import known_redactor
 from storage.store import Store
 
@@ -91,12 +94,16 @@ async def bootstrap(
     models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
-    limited = partial(guarded, models=models, budgets=Budgets(store, config.budgets))
+    blobs = blobs_of(config.storage.url, store)
+    limited = partial(
+        guarded, models=models, budgets=Budgets(store, config.budgets), content=blobs.get
+    )
     impatient = limited(model if model is not None else routed_model(keys))
     patient = limited(model if model is not None else routed_model(Retrying(keys)))
     return _assemble(
         config,
         store,
+        blobs,
         {adapter.name: adapter for adapter in adapters},
         models,
         patient,
@@ -121,6 +128,7 @@ async def _load(litellm: LitellmModel) -> None:
 def _assemble(
     config: Config,
     store: Store,
+    blobs: BlobStore,
     by_platform: Mapping[str, Adapter],
     models: Models,
     model: Model,
@@ -157,7 +165,16 @@ def _assemble(
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, posts)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
-    made = (answer.run, jobs(work), running, toolkits.opening)
+    incoming = Incoming(
+        store,
+        blobs,
+        connections,
+        composer,
+        config.toolsets_at,
+        toolkits.workspace,
+        listener_of(config),
+    )
+    made = (answer.run, jobs(work), running, toolkits.opening, incoming)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)

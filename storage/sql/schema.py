@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0050_model_changes"
+HEAD = "0054_blobs"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -194,6 +194,21 @@ files = Table(
     Column("name", Words, nullable=False),
     Column("picture", Boolean, nullable=False),
     Column("data", LargeBinary, nullable=False),
+)
+
+blobs = Table(
+    "blobs",
+    metadata,
+    Column("digest", Words, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("put", Double, nullable=False),
+)
+
+blob_uses = Table(
+    "blob_uses",
+    metadata,
+    Column("digest", Words, primary_key=True),
+    Column("entry", ID, ForeignKey("entries.id"), primary_key=True, autoincrement=False),
 )
 
 message_links = Table(

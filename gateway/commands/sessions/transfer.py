@@ -75,7 +75,7 @@ def _entries(count: int) -> str:
 
 
 def _import(tx: Transaction, call: CommandCall) -> Outcome:
-    files = call.message.files
+    files = [file for file in call.message.files if file.kind == "document"]
     if len(files) != 1:
         count = "One file at a time." if files else "There is no file with that."
         how = "Send a file together with /import, or answer a message that has one by /import."
