@@ -57,7 +57,6 @@ from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
-from storage.blobs.base import BlobStore
 from storage.blobs.choosing import blobs_of
 from storage.interchange.redaction import known_redactor
 from storage.store import Store
@@ -94,16 +93,14 @@ async def bootstrap(
     models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
-    blobs = blobs_of(config.storage.url, store)
-    limited = partial(
-        guarded, models=models, budgets=Budgets(store, config.budgets), content=blobs.get
-    )
+    content = blobs_of(config.storage.url, store).get
+    budgets = Budgets(store, config.budgets)
+    limited = partial(guarded, models=models, budgets=budgets, content=content)
     impatient = limited(model if model is not None else routed_model(keys))
     patient = limited(model if model is not None else routed_model(Retrying(keys)))
     return _assemble(
         config,
         store,
-        blobs,
         {adapter.name: adapter for adapter in adapters},
         models,
         patient,
@@ -128,7 +125,6 @@ async def _load(litellm: LitellmModel) -> None:
 def _assemble(
     config: Config,
     store: Store,
-    blobs: BlobStore,
     by_platform: Mapping[str, Adapter],
     models: Models,
     model: Model,
@@ -165,15 +161,7 @@ def _assemble(
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, posts)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
-    incoming = Incoming(
-        store,
-        blobs,
-        connections,
-        composer,
-        config.toolsets_at,
-        toolkits.workspace,
-        listener_of(config),
-    )
+    incoming = _incoming(config, store, connections, composer, toolkits)
     made = (answer.run, jobs(work), running, toolkits.opening, incoming)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner).talk
@@ -184,6 +172,24 @@ def _assemble(
     schedules = DueSchedules(store, Firing(access, composer))
     parts = (router, questions, delivery, loading, toolkits, schedules)
     return App(config, store, platforms, scheduler, runner, *parts)
+
+
+def _incoming(
+    config: Config,
+    store: Store,
+    connections: Connections,
+    composer: Composer,
+    toolkits: Toolkits,
+) -> Incoming:
+    return Incoming(
+        store,
+        blobs_of(config.storage.url, store),
+        connections,
+        composer,
+        config.toolsets_at,
+        toolkits.workspace,
+        listener_of(config),
+    )
 
 
 async def _ready_parent(
