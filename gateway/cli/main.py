@@ -11,6 +11,7 @@ from pathlib import Path
 from adapters.base import AdapterError, Misconfigured
 from adapters.platforms import configured
 from gateway.app import bootstrap
+from gateway.cli.database import keep
 from gateway.cli.demo.hands import hands
 from gateway.cli.demo.tour import tour
 from gateway.cli.doctor import examine
@@ -49,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
                 return asyncio.run(manage(arguments, _configured(path)))
+            case "db":
+                if not verbose:
+                    logging.getLogger().setLevel(logging.WARNING)
+                return keep(arguments, _configured(path))
             case command:
                 config = _configured(path)
                 terminal = command == "chat" or not configured(config)

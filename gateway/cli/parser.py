@@ -81,6 +81,7 @@ def parser() -> Parser:
                 help="look closer, mend what is safe, and say how to mend the rest",
             )
     _add_sessions(commands, common)
+    _add_database(commands, common)
     return top
 
 
@@ -112,6 +113,27 @@ def _add_sessions(
     export.add_argument("--redact", action="store_true", help="take out what looks like a secret")
     for action in (tree, context, export):
         action.add_argument("session", metavar="SESSION", type=_session_id, help="its number")
+
+
+def _add_database(
+    commands: "argparse._SubParsersAction[Parser]",
+    common: Parser,
+) -> None:
+    text = "copy, back up, restore and check the database"
+    database = commands.add_parser("db", help=text, description=text, parents=[common])
+    actions = database.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def add(name: str, text: str) -> Parser:
+        return actions.add_parser(name, help=text, description=text, parents=[common])
+
+    copied = add("copy", "everything from one database into another, empty one")
+    copied.add_argument("source", metavar="FROM", help="URL of a database nobody works on")
+    copied.add_argument("target", metavar="TO", help="URL of an empty one")
+    backup = add("backup", "everything into a new file, beside a running gateway too")
+    backup.add_argument("file", metavar="FILE", type=Path)
+    restored = add("restore", "a backup into the empty database at storage.url")
+    restored.add_argument("file", metavar="FILE", type=Path)
+    add("check", "what is torn in the database; exit status 1 where something is")
 
 
 def _session_id(text: str) -> int:

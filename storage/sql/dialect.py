@@ -80,6 +80,11 @@ class Database(Protocol):
         """A transaction beside which nobody else migrates."""
         ...
 
+    def others(self) -> int:
+        """How many connections of other gateways there are, where the database knows. DBAPIError
+        where it cannot be asked."""
+        ...
+
     def again(self, error: DBAPIError) -> bool:
         """Whether nothing was done and the same work may well succeed when it is done again."""
         ...

@@ -49,6 +49,10 @@ _CONNECT = {
 }
 """What is not said in the URL. Seconds; milliseconds for the user timeout."""
 
+_OTHERS = text("""
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name = 'bough' AND pid <> pg_backend_pid()""")
+
 _SETTINGS = (
     # A process that stands still within a transaction must not hold up the others for ever.
     "SET idle_in_transaction_session_timeout = '60s'",
@@ -110,6 +114,10 @@ class Postgres:
             connection.execute(text("SELECT set_config('lock_timeout', '0', true)"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATING})
             yield connection
+
+    def others(self) -> int:
+        with self._engine("READ COMMITTED").connect() as connection:
+            return connection.scalar(_OTHERS) or 0
 
     def again(self, error: DBAPIError) -> bool:
         return error.connection_invalidated or _state(error) in _CONFLICTS

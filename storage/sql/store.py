@@ -207,7 +207,7 @@ class SqlStore:
 def _connect(database: Database) -> Committer:
     """The way to write to a database that is up to date."""
     try:
-        if _version(database) != HEAD:
+        if version_of(database) != HEAD:
             # Late, because Alembic takes longer to import than all else here, and is needed only
             # when the database is new or older than this program.
             importlib.import_module("storage.sql.migrate").upgrade_database(database)
@@ -216,7 +216,7 @@ def _connect(database: Database) -> Committer:
         raise database.store_error(error) from error
 
 
-def _version(database: Database) -> str | None:
+def version_of(database: Database) -> str | None:
     """The migration the database is at; None for a new one. Fails where it cannot be written."""
     with database.checking() as connection:
         if not inspect(connection).has_table("alembic_version"):

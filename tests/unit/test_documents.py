@@ -181,23 +181,36 @@ def options(of: argparse.ArgumentParser) -> set[str]:
 
 def test_every_command_of_the_command_line_is_listed_and_no_other() -> None:
     names = [f"bough {name}" for name in choices(parser())]
-    inner = [f"bough sessions {name}" for name in choices(choices(parser())["sessions"])]
+    inner = [
+        f"bough {group} {name}"
+        for group in ("sessions", "db")
+        for name in choices(choices(parser())[group])
+    ]
     listed = [row[0].strip("`") for row in rows("Command line")]
     assert [re.sub(r" [^a-z].*", "", row) for row in listed] == names + inner
 
 
-@pytest.mark.parametrize("name", choices(choices(parser())["sessions"]))
-def test_a_command_about_sessions_is_listed_with_all_that_it_takes(name: str) -> None:
+@pytest.mark.parametrize(
+    ("group", "heading", "name"),
+    [
+        (group, heading, name)
+        for group, heading in (("sessions", "Sessions"), ("db", "Databases"))
+        for name in choices(choices(parser())[group])
+    ],
+)
+def test_a_command_of_a_group_is_listed_with_all_that_it_takes(
+    group: str, heading: str, name: str
+) -> None:
     """In the notation of argparse's usage: what need not be given stands in brackets."""
-    command = choices(choices(parser())["sessions"])[name]
+    command = choices(choices(parser())[group])[name]
     taken = set()
     for action in command._actions:
         if set(action.option_strings) & (options(parser()) | {"-h"}):
             continue
         written = " ".join([*action.option_strings, str(action.metavar or "")]).strip()
         taken.add(written if action.required else f"[{written}]")
-    (cell,) = [row[0] for row in rows("Sessions") if row[0].startswith(f"`bough sessions {name}")]
-    words = cell.strip("`").removeprefix(f"bough sessions {name}").strip()
+    (cell,) = [row[0] for row in rows(heading) if row[0].startswith(f"`bough {group} {name}")]
+    words = cell.strip("`").removeprefix(f"bough {group} {name}").strip()
     assert set(re.findall(r"\[[^\]]+\]|--\w+ \w+|\w+", words)) == taken
 
 

@@ -9,7 +9,7 @@ from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.rows import ENTRIES, Rows
 from storage.sql.schema import entries
 
-_FOLLOWED = "search.followed"
+FOLLOWED = "search.followed"
 """The fact that says which entry was the last one looked at: with one writer, ids are committed in
 their order."""
 _NO_BOUND = 2**63 - 1
@@ -40,10 +40,10 @@ class SqliteTerms:
         self._directory = SqlDirectory(connection, now)
 
     def unseen(self, limit: int) -> Rows:
-        after = self._directory.fact(_FOLLOWED) or 0
+        after = self._directory.fact(FOLLOWED) or 0
         rows: Rows = self._connection.execute(_NEXT, {"after": after, "at_most": limit}).fetchall()
         if rows:
-            self._directory.set_fact(_FOLLOWED, rows[-1][0])
+            self._directory.set_fact(FOLLOWED, rows[-1][0])
         return rows
 
     def add(self, terms: Mapping[int, Collection[str]], words: Collection[str]) -> None:

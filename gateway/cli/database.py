@@ -1,0 +1,46 @@
+"""`bough db …`: whole databases, copied, backed up, restored, checked."""
+
+import argparse
+import os
+
+from gateway.config import Config
+from storage.sql.dialect import database_of
+from storage.transfer.checking import check
+from storage.transfer.copying import Tallies, back_up, copy, restore
+
+TOLD = ("sessions", "entries", "questions", "audit")
+"""Tables whose rows people are told the number of; of the others the sum."""
+
+
+def keep(arguments: argparse.Namespace, config: Config) -> int:
+    """Carry a subcommand out; its exit status. StoreError where it cannot be done."""
+    os.umask(0o077)  # a backup holds what people said
+    url = config.storage.url
+    match arguments.action:
+        case "copy":
+            found = copy(arguments.source, arguments.target)
+            _tell(found, database_of(arguments.target).description)
+        case "backup":
+            _tell(back_up(url, arguments.file), str(arguments.file))
+        case "restore":
+            _tell(restore(arguments.file, url), database_of(url).description)
+        case _:
+            return _check(url)
+    return 0
+
+
+def _check(url: str) -> int:
+    name = database_of(url).description
+    if not (faults := check(url)):
+        print(f"{name}: nothing is torn.")
+        return 0
+    for fault in faults:
+        print(f"FAIL  {fault}")
+    print(f"{name}: keep a copy of it as it is; `bough db restore` brings a backup back.")
+    return 1
+
+
+def _tell(found: Tallies, where: str) -> None:
+    named = ", ".join(f"{found[name].rows:,} {name}" for name in TOLD)
+    others = sum(each.rows for name, each in found.items() if name not in TOLD)
+    print(f"{where}: {named} and {others:,} other rows, compared row by row.")

@@ -1,0 +1,1 @@
+"""Whole databases: copied from one to another of either kind, backed up, restored, checked."""

@@ -1,0 +1,175 @@
+"""From one database into another, empty one, of either kind: all of it, in one transaction, and
+compared afterwards. A backup is such a copy in a file of SQLite."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from storage.errors import StoreInUse, StoreUnavailable
+from storage.lock import file_of, hold_lock
+from storage.sql.dialect import Database, database_of, insert_all
+from storage.sql.migrate import upgrade, upgrade_database
+from storage.sql.schema import HEAD
+from storage.sql.store import version_of
+from storage.transfer.contents import (
+    Tally,
+    continue_ids,
+    first_with_rows,
+    rows_of,
+    tables,
+    tally,
+)
+
+Tallies = dict[str, Tally]
+
+
+def copy(source: str, target: str) -> Tallies:
+    """Copy between two URLs. Blocks.
+
+    StoreInUse where a gateway works on one of them; StoreUnavailable where the target holds
+    something, or one of them cannot be used.
+    """
+    with ExitStack() as held:
+        for url in dict.fromkeys((source, target)):
+            must_exist(url, named="the source") if url == source else None
+            held.enter_context(hold_lock(url))
+            _refuse_in_use(url)
+        if _same(source, target):
+            raise StoreUnavailable("source and target are the same database: name another target")
+        upgrade(source)
+        return _fill(database_of(source), database_of(target))
+
+
+def back_up(url: str, file: Path) -> Tallies:
+    """Write what a database holds at this moment to a new file, whole or not at all; a gateway may
+    work on meanwhile. Blocks. StoreUnavailable where that cannot be done."""
+    must_exist(url, named="the database")
+    _refuse_existing(file)
+    _must_be_current(url)
+    with _folder_beside(file) as folder:
+        made = folder / file.name
+        found = _fill(database_of(url), database_of(f"sqlite:///{made}"))
+        _sync(made)
+        _refuse_existing(file)
+        made.replace(file)
+    return found
+
+
+def restore(file: Path, url: str) -> Tallies:
+    """Fill an empty database from a backup, which stays as it is, also one that an earlier Bough
+    wrote. Blocks. StoreUnavailable where that cannot be done."""
+    must_exist(f"sqlite:///{file}", named="the backup")
+    with hold_lock(url), tempfile.TemporaryDirectory(prefix="bough-restore-") as folder:
+        _refuse_in_use(url)
+        copied = Path(folder) / "backup.db"
+        try:
+            shutil.copyfile(file, copied)
+        except OSError as error:
+            raise StoreUnavailable(f"{file} cannot be read: {error.strerror}") from error
+        from_file = f"sqlite:///{copied}"
+        if _version(from_file) is None:
+            raise StoreUnavailable(f"{file} is no backup: it has no tables of Bough")
+        upgrade(from_file)
+        return _fill(database_of(from_file), database_of(url))
+
+
+def _fill(source: Database, target: Database) -> Tallies:
+    """All or nothing."""
+    upgrade_database(target)
+    engine = source.reader_engine()
+    try:
+        with engine.begin() as reading, target.migrating() as writing:
+            if (name := first_with_rows(writing)) is not None:
+                raise StoreUnavailable(
+                    f"{target.description} is not empty: there are rows in its table {name!r}; "
+                    "name a database that holds nothing"
+                )
+            copied = {}
+            for table in tables():
+                copied[table.name] = counted = Tally()
+                insert_all(writing, table, counted.count(rows_of(reading, table)))
+            continue_ids(reading, writing)
+            _compare(copied, writing, target)
+    except DBAPIError as error:
+        raise target.store_error(error) from error
+    finally:
+        engine.dispose()
+    return copied
+
+
+def _compare(copied: Tallies, written: Connection, target: Database) -> None:
+    found = tally(written)
+    for name, counted in copied.items():
+        if found[name] != counted:
+            raise StoreUnavailable(
+                f"{target.description} does not hold what was copied ({name}: {found[name].rows} "
+                f"rows of {counted.rows}); nothing was kept there"
+            )
+
+
+def must_exist(url: str, named: str) -> None:
+    """A file that is not there would be made, and be found empty."""
+    file = file_of(url)
+    if file is not None and not file.is_file():
+        raise StoreUnavailable(f"{named} {file} is not there")
+
+
+def _refuse_existing(file: Path) -> None:
+    if file.exists():
+        raise StoreUnavailable(f"{file} is there already; name a new file")
+
+
+def _refuse_in_use(url: str) -> None:
+    if others := database_of(url).others():
+        raise StoreInUse(
+            f"{database_of(url).description} is in use by {others} other connection(s) of Bough; "
+            "stop the gateways on it"
+        )
+
+
+def _must_be_current(url: str) -> None:
+    """To change the tables under a gateway that runs is not for a backup to do."""
+    if (version := _version(url)) != HEAD:
+        raise StoreUnavailable(
+            f"the tables are at {version or 'nothing'!r} and this Bough wants {HEAD!r}: start "
+            "`bough run` once, which brings them up to date, or use the version that wrote them"
+        )
+
+
+def _version(url: str) -> str | None:
+    database = database_of(url)
+    try:
+        return version_of(database)
+    except DBAPIError as error:
+        raise database.store_error(error) from error
+
+
+def _same(one: str, other: str) -> bool:
+    files = file_of(one), file_of(other)
+    if files[0] is None or files[1] is None:
+        return one == other
+    return os.path.realpath(files[0]) == os.path.realpath(files[1])
+
+
+@contextmanager
+def _folder_beside(file: Path) -> Iterator[Path]:
+    """On the same file system, so that what is made there can take the file's place."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bough-backup-", dir=file.parent) as folder:
+            yield Path(folder)
+    except OSError as error:
+        raise StoreUnavailable(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _sync(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
