@@ -4,12 +4,14 @@ again when such a file, or one in OpenAI's shape, is taken in."""
 import asyncio
 import base64
 import binascii
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from gateway.media.pictures import model_picture
 from storage.blobs.base import BlobStore
+from storage.interchange.pi.message import text_of
 from storage.interchange.pi.read import Imported
 from storage.interchange.pi.write import Exported
 from storage.records.attached import KEY, Attached, as_json, attached
@@ -17,6 +19,7 @@ from storage.records.entries import Entry, ImportedEntry, Json
 
 MOST_PICTURES = 200
 """Of one file that is taken in."""
+_NAMED = re.compile(r"(?:\n?\[image: [\w/+.-]+\])+\Z")
 _ONE = 20_000_000
 """Bytes of one of them."""
 
@@ -32,7 +35,8 @@ async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
     found = [data for one in pictures if (data := await blobs.get(one)) is not None]
     if not found:
         return entry
-    blocks: list[Any] = [0] if entry.body.get("content") else []
+    said = str(entry.body.get("content") or "")
+    blocks: list[Json] = [{"type": "text", "text": said}] if said else []
     blocks += [
         {
             "type": "image",
@@ -41,7 +45,9 @@ async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
         }
         for data in found
     ]
-    return replace(entry, body=entry.body | {"pi": entry.body.get("pi", {}) | {"blocks": blocks}})
+    # As such a line is read: a text that names its pictures, and the blocks beside it.
+    more = {"content": text_of(blocks), "pi": entry.body.get("pi", {}) | {"blocks": blocks}}
+    return replace(entry, body=entry.body | more)
 
 
 async def keep_pictures(blobs: BlobStore, imported: Imported) -> Imported:
@@ -108,4 +114,5 @@ def _with(one: ImportedEntry, kept: Sequence[str]) -> ImportedEntry:
         rest = {key: value for key, value in pi.items() if key != "blocks"}
         body = {key: value for key, value in body.items() if key != "pi"}
         body |= {"pi": rest} if rest else {}
+        body["content"] = _NAMED.sub("", str(body.get("content") or ""))
     return replace(one, draft=replace(one.draft, body=body))
