@@ -20,3 +20,11 @@ class Checkup:
     who: str
     """The bot, as people see it."""
     troubles: tuple[Trouble, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and nothing to mend, for people."""
+    hears_all: bool = True
+    """Whether it is given what is said in a group and does not name it."""
+    to_hear_all: str = ""
+    """What people do so that it is."""
+    clock_ahead: float = 0.0
+    """Seconds by which this machine's clock is before the platform's; below 0, behind it."""

@@ -9,14 +9,20 @@ import re
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from adapters.base import Adapter, Commands
 from adapters.checkup import Checkup
 from adapters.events import Conversation
+from adapters.listening import Listen
 from adapters.terminal.adapter import Reopened, TerminalAdapter
+
+if TYPE_CHECKING:
+    from adapters.telegram.adapter import MakeSource
 
 ANYBODY = "*"
 """In the place of a person's id: everybody there."""
@@ -43,6 +49,17 @@ def _sendable(value: SecretStr) -> SecretStr:
     return value
 
 
+def _webhook_secret(value: SecretStr) -> SecretStr:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", value.get_secret_value()):
+        raise ValueError("must be 1 to 256 of the characters A-Z, a-z, 0-9, _ and -")
+    return value
+
+
+def _listen(value: str) -> str:
+    Listen.parse(value)
+    return value
+
+
 Url = Annotated[str, AfterValidator(_url)]
 Token = Annotated[SecretStr, AfterValidator(_sendable), Field(min_length=1)]
 
@@ -57,8 +74,37 @@ class TelegramSettings(_Section):
     base_file_url: Url = "https://api.telegram.org/file/bot"
     mode: Literal["polling", "webhook"] = "polling"
     webhook_url: Url | None = None
-    webhook_secret: Token | None = None
-    listen: str = "127.0.0.1:8443"
+    webhook_secret: Annotated[SecretStr, AfterValidator(_webhook_secret)] | None = None
+    listen: Annotated[str, AfterValidator(_listen)] = "127.0.0.1:8443"
+
+    @model_validator(mode="after")
+    def _webhook_can_be_reached(self) -> Self:
+        if self.mode == "webhook":
+            if self.webhook_url is None:
+                raise ValueError(
+                    'mode = "webhook" needs webhook_url: the https:// address at which Telegram '
+                    "reaches this bot"
+                )
+            if urlsplit(self.base_url).hostname == _TELEGRAM:
+                _reachable_by_telegram(self.webhook_url)
+        return self
+
+
+_TELEGRAM = "api.telegram.org"
+_WEBHOOK_PORTS = (443, 80, 88, 8443)
+
+
+def _reachable_by_telegram(url: str) -> None:
+    """Its own server takes no others; one that somebody runs beside the bot takes any."""
+    try:
+        port = urlsplit(url).port or 443
+    except ValueError:
+        raise ValueError("webhook_url has a port that is no number") from None
+    if not url.startswith("https://"):
+        raise ValueError("webhook_url must start with https://: Telegram takes nothing else")
+    if port not in _WEBHOOK_PORTS:
+        ports = ", ".join(map(str, _WEBHOOK_PORTS))
+        raise ValueError(f"webhook_url: Telegram reaches the ports {ports} only")
 
 
 class DiscordSettings(_Section):
@@ -115,7 +161,18 @@ def _telegram(settings: PlatformSettings, commands: Commands, _reopen: Reopen | 
         base_url=section.base_url,
         base_file_url=section.base_file_url,
         commands=commands,
+        source=_webhook(section) if section.mode == "webhook" else None,
     )
+
+
+def _webhook(section: TelegramSettings) -> "MakeSource":
+    from adapters.telegram.webhook import Webhook, WebhookListener, secret_of
+
+    assert section.webhook_url is not None, "there is none without it"
+    own = section.webhook_secret
+    secret = own.get_secret_value() if own else secret_of(section.token.get_secret_value())
+    webhook = Webhook(section.webhook_url, Listen.parse(section.listen), secret)
+    return partial(WebhookListener, webhook)
 
 
 async def _check_telegram(settings: PlatformSettings) -> Checkup:
@@ -123,8 +180,8 @@ async def _check_telegram(settings: PlatformSettings) -> Checkup:
 
     section = settings.telegram
     assert section is not None, "looked at only where it is configured"
-    found = await check(section.token.get_secret_value(), section.base_url)
-    return found if section.mode == "polling" else Checkup(found.who)
+    url = section.webhook_url if section.mode == "webhook" else None
+    return await check(section.token.get_secret_value(), section.base_url, url)
 
 
 def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | None) -> Adapter:
@@ -137,7 +194,17 @@ def _discord(settings: PlatformSettings, commands: Commands, _reopen: Reopen | N
         api_base=section.api_base,
         gateway_url=section.gateway_url,
         commands=commands,
+        shards=section.shards,
     )
+
+
+async def _check_discord(settings: PlatformSettings) -> Checkup:
+    from adapters.discord.adapter import DiscordAdapter
+
+    section = settings.discord
+    assert section is not None, "looked at only where it is configured"
+    token = section.token.get_secret_value()
+    return Checkup(await DiscordAdapter(token, section.api_base, section.gateway_url).look())
 
 
 def _terminal(settings: PlatformSettings, commands: Commands, reopen: Reopen | None) -> Adapter:
@@ -166,6 +233,7 @@ DISCORD = Platform(
     '"Copy ID" in Discord, once "Developer Mode" is on in its settings',
     private_prefix="user:",
     largest_upload=10 * MEGABYTE,
+    check=_check_discord,
     sign_up="https://discord.com/developers/applications: New Application, Bot, Reset Token",
 )
 TERMINAL = Platform(

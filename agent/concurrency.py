@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -16,6 +17,23 @@ async def together(work: Iterable[Coroutine[object, object, T]]) -> list[T]:
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+async def kept_going(work: Coroutine[object, object, None], seconds: float) -> None:
+    """Carry out what must not be cut short, whoever cancels the caller meanwhile; TimeoutError, and
+    the work is cancelled, where it takes longer. For the last thing that a cancelled task does: it
+    does not hear of being cancelled again."""
+    task = asyncio.create_task(work)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + seconds
+    while not task.done() and (left := end - loop.time()) > 0:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task}, timeout=left)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+        raise TimeoutError
+    task.result()
 
 
 LONG = 2_000

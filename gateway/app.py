@@ -167,7 +167,7 @@ def _assemble(
     talk = Arrivals(control, runner).talk
     router = Router(context, access, Edits(context).edited, talk, failures, notices)
     delivery = Delivery(store, connections)
-    rest = (composer, config.access.owners, delivery.notify, loading)
+    rest = (composer, access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))
     parts = (router, questions, delivery, loading, toolkits, schedules)

@@ -1,39 +1,125 @@
-"""What holds in a conversation: what its people chose, then what the configuration says."""
+"""What holds in a conversation: what its people chose, then what the configuration says.
 
-from dataclasses import dataclass
-from typing import Literal
+What was chosen is rows of the store. They are few, and asked for in every turn and with every
+message, so they stand here, too: read at the start and with each sweep, and changed by what each
+commit tells. Nothing else may change them here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
 
 from gateway.config import Answer, Busy, ChatConfig, Config
+from storage.records.chat_settings import ChatChoice, ChatChoiceChange
+from storage.store import Store
 
 Summaries = Literal["off", "ask", "auto"]
+Key = Literal["stream", "busy", "summaries", "answer", "thoughts"]
+
+ON, OFF = "on", "off"
+VALUES: Mapping[Key, tuple[str, ...]] = {
+    "stream": (ON, OFF),
+    "busy": ("interrupt", "queue", "steer"),
+    "summaries": ("off", "ask", "auto"),
+    "answer": ("mention", "all", "thread"),
+    "thoughts": (ON, OFF),
+}
+"""What may be chosen, and its values."""
+READS = 3
+
+
+@dataclass(slots=True)
+class _Mirror:
+    values: dict[tuple[str, str], str] = field(default_factory=dict)
+    changes: int = 0
+    """How often it was changed: what was read before the newest of them is outdated."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
     config: Config
+    _mirror: _Mirror = field(default_factory=_Mirror, init=False, compare=False)
 
     def busy_at(self, address: str) -> Busy:
         """What talk does during a turn."""
-        own = (chat.busy for chat in self._chats(address) if chat.busy is not None)
-        return next(own, self.config.session.busy)
+        return cast(Busy, self.value_at(address, "busy"))
 
     def stream_at(self, address: str) -> bool:
         """Whether answers are shown while they are written."""
-        own = (chat.stream for chat in self._chats(address) if chat.stream is not None)
-        return next(own, self.config.session.stream)
+        return self.value_at(address, "stream") == ON
 
     def answer_at(self, address: str) -> Answer:
         """What of a group's talk is answered."""
-        own = (chat.answer for chat in self._chats(address) if chat.answer is not None)
-        return next(own, "mention")
+        return cast(Answer, self.value_at(address, "answer"))
 
     def summaries_at(self, address: str) -> Summaries:
         """Whether a branch that is left is summarised."""
-        return self.config.session.branch_summaries
+        return cast(Summaries, self.value_at(address, "summaries"))
 
     def thoughts_at(self, address: str) -> bool:
         """Whether the calls of `think` are shown."""
-        return self.config.session.show_thoughts
+        return self.value_at(address, "thoughts") == ON
+
+    def value_at(self, address: str, key: Key) -> str:
+        """What holds, as it is chosen: a topic has what was chosen for its chat, unless something
+        was chosen for itself."""
+        return self.chosen_at(address, key) or self.default_at(address, key)
+
+    def chosen_at(self, address: str, key: Key) -> str:
+        """What people chose; "" where they did not."""
+        values = self._mirror.values
+        places = ((place, key) for place in places_of(address))
+        return next((values[place] for place in places if place in values), "")
+
+    def default_at(self, address: str, key: Key) -> str:
+        """What the configuration says."""
+        session, chats = self.config.session, self._chats(address)
+        match key:
+            case "busy":
+                return next((one.busy for one in chats if one.busy is not None), session.busy)
+            case "answer":
+                return next((one.answer for one in chats if one.answer is not None), "mention")
+            case "summaries":
+                return session.branch_summaries
+            case "stream":
+                own = (one.stream for one in chats if one.stream is not None)
+                return _switch(next(own, session.stream))
+            case "thoughts":
+                return _switch(session.show_thoughts)
+
+    def changed(self, changes: Iterable[ChatChoiceChange]) -> None:
+        """A commit changed them."""
+        for change in changes:
+            self._mirror.changes += 1
+            if change.value is None:
+                self._mirror.values.pop((change.address, change.key), None)
+            elif known(change.key, change.value):
+                self._mirror.values[change.address, change.key] = change.value
+
+    async def read(self, store: Store) -> None:
+        """Read all of them afresh. What a commit told of meanwhile is newer than what was read."""
+        for _ in range(READS):
+            before = self._mirror.changes
+            rows: list[ChatChoice] = await store.read(lambda tx: tx.chat_settings.all())
+            if self._mirror.changes == before:
+                self._mirror.values = {
+                    (row.address, row.key): row.value for row in rows if known(row.key, row.value)
+                }
+                return
 
     def _chats(self, address: str) -> list[ChatConfig]:
         return list(self.config.chats_at(address))
+
+
+def known(key: str, value: str) -> bool:
+    """Whether a row says something that this version can do; one of another version may not."""
+    return any(key == one and value in values for one, values in VALUES.items())
+
+
+def places_of(address: str) -> Iterator[str]:
+    """A conversation, then the chat that it is a topic of."""
+    yield from dict.fromkeys((address, address.partition("/")[0]))
+
+
+def _switch(on: bool) -> str:
+    return ON if on else OFF

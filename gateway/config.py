@@ -8,6 +8,7 @@ Unknown keys and bad values are one clear message that names the key. Durations 
 import base64
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -243,10 +244,12 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     config = checked(data)
     given = sorted(name for name, value in environ.items() if name.startswith(PREFIX) and value)
     right = {name.replace("__", "_") for name in given if "__" in name}  # set beside, as it should
-    if lines := misspelled_variables(
-        [n for n in given if "__" not in n and n not in right], Config
-    ):
+    unset = [name for name in given if "__" not in name and name not in right]
+    wrong = misspelled_variables(unset, Config)
+    if lines := [one.text for one in wrong if one.certain]:
         raise ConfigError("\n".join(lines))
+    for one in wrong:
+        print(f"bough: {one.text}", file=sys.stderr)
     config._file = (path or DEFAULT_FILE).absolute()
     return config
 

@@ -4,11 +4,13 @@ been meant. No value is ever shown: it may be a secret."""
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from agent.text.fault_words import fault_words
 from agent.text.suggestion import LONGEST, MOST, nearest
 
 PREFIX = "BOUGH_"
@@ -17,34 +19,9 @@ Key = tuple[str | int, ...]
 """The way to a value: names of sections, and numbers in lists."""
 ANY = "*"
 """In a key: a name that the configuration chooses, or a number in a list."""
+_CREDENTIALS = ("token", "key", "keys", "secret")
 _NEARLY = 0.9
 """How alike a variable and a key must be: other programs may have variables that begin so, too."""
-
-_PLAIN = {
-    "missing": "is missing",
-    "string_too_short": "must not be empty",
-    "too_short": "must not be empty",
-    "string_type": 'must be text, in quotes: "…"',
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "is too large",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "tuple_type": "must be a list: […]",
-    "dict_type": "must be a section of its own: […] above its keys",
-    "model_type": "must be a section of its own: […] above its keys",
-    "model_attributes_type": "must be a section of its own: […] above its keys",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than": "must be less than {lt}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-}
-"""What is said of each kind of fault, by pydantic's names for them."""
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -62,10 +39,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _words(kind: str, said: str, details: Mapping[str, Any]) -> str:
-    if kind == "value_error":  # ours, and for people
-        return said.removeprefix("Value error, ")
-    known = _PLAIN.get(kind)
-    return known.format(**details) if known is not None else f"is no value of this key. {README}"
+    return fault_words(kind, said, details) or f"is no value of this key. {README}"
 
 
 def keys_of(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
@@ -104,27 +78,62 @@ def _same(key: Sequence[str], given: Key) -> bool:
     return all(one in (ANY, other) for one, other in zip(key, given, strict=True))
 
 
-def misspelled_variables(names: Sequence[str], model: type[BaseModel]) -> list[str]:
-    """A line for each variable that was surely meant for a key, and sets none: one underscore where
-    two belong between the parts."""
+@dataclass(frozen=True, slots=True)
+class Misspelled:
+    """A variable that was meant for a key, and sets none."""
+
+    text: str
+    certain: bool
+    """It cannot be another program's, or the bot is nothing without what it says."""
+
+
+def misspelled_variables(names: Sequence[str], model: type[BaseModel]) -> list[Misspelled]:
+    """Variables with one underscore where two belong between the parts, or spelled nearly as a
+    key: other programs may have variables that begin so, too, so of those only what looks like a
+    token or a key is certain."""
     known = list(keys_of(model))
+    inside = dict(_in_lists(model))
     exact = [(re.compile("_".join(map(_pattern, key))), key) for key in known]
     flat = {"_".join(key): key for key in known if ANY not in key}
-    lines = []
+    found = []
     for name in names[:MOST]:
         given = name.removeprefix(PREFIX).lower()[:LONGEST]
         key = next((key for pattern, key in exact if pattern.fullmatch(given)), None)
-        found = nearest(given, flat, _NEARLY) if key is None else None
-        if found is not None and not re.match(f"{found}[0-9_]", given):
-            key = flat[found]
-        if key is None or len(key) < 2:
-            continue
-        meant = "__".join("NAME" if part == ANY else part.upper() for part in key)
-        lines.append(
-            f"{name}: sets nothing. Did you mean {PREFIX}{meant}? "
-            "Two underscores stand between the parts."
-        )
-    return lines
+        certain = key is not None
+        near = nearest(given, flat, _NEARLY) if key is None else None
+        if near is not None and not re.match(f"{near}[0-9_]", given):
+            key = flat[near]
+            certain = key[-1].endswith(_CREDENTIALS)
+        if key is not None and len(key) > 1:
+            found.append(Misspelled(f"{name}: sets nothing. {_advice(key, inside)}", certain))
+    return found
+
+
+def _advice(key: tuple[str, ...], inside: Mapping[tuple[str, ...], tuple[str, ...]]) -> str:
+    if key in inside:
+        return _as_a_list(inside[key])
+    meant = "__".join("NAME" if part == ANY else part.upper() for part in key)
+    return f"Did you mean {PREFIX}{meant}? Two underscores stand between the parts."
+
+
+def _in_lists(
+    model: type[BaseModel], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Every key below a list of sections, with the way to that list: no variable leads into it."""
+    for name, field in model.model_fields.items():
+        for way, section in _below(field.annotation):
+            here = (*above, name)
+            if getattr(field.annotation, "__origin__", None) is tuple:
+                yield from (((*here, *way, *rest), here) for rest in keys_of(section))
+            else:
+                yield from _in_lists(section, (*here, *way))
+
+
+def _as_a_list(key: tuple[str, ...]) -> str:
+    whole = ".".join(key)
+    return (
+        f"{whole} is a list of sections, which no variable sets: write [[{whole}]] in bough.toml."
+    )
 
 
 def _pattern(part: str) -> str:

@@ -44,13 +44,17 @@ class PlatformSupervisor:
     store: Store
     router: Router
     composer: Composer
-    owners: tuple[str, ...]
-    """Identities."""
+    owners: Callable[[], tuple[str, ...]]
+    """Identities of those who are now."""
     started: Callable[[], None]
     """Called when a platform can be sent to."""
     loading: Loading
     all_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set once updates have been received from every platform."""
+    signed_in: dict[str, str] = field(default_factory=dict, init=False)
+    """Who the bot is on each platform, for people, once it has been there."""
+    some_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set once updates have been received from any platform."""
     _outages: dict[str, _Outage] = field(default_factory=dict, init=False)
     _seen: set[str] = field(default_factory=set, init=False)
     """Platforms that have been ready since the start of the process."""
@@ -90,6 +94,7 @@ class PlatformSupervisor:
     async def _serve(self, adapter: Adapter) -> None:
         who = await adapter.start()
         log.info("%s: %s", adapter.name, who)
+        self.signed_in[adapter.name] = who
         self.serving.opened(adapter)
         self.started()  # what waited for it is in the outbox, and no commit tells of it
         # What was only taken in comes before what is new.
@@ -108,6 +113,7 @@ class PlatformSupervisor:
         await adapter.wait_ready()
         self._seen.add(adapter.name)
         self._ready.add(adapter.name)
+        self.some_ready.set()
         self.say_ready()
         if self._seen == set(self.adapters):
             self.all_ready.set()
@@ -157,7 +163,7 @@ class PlatformSupervisor:
         others = set(self.serving) - {about.name}
         reached = [
             chat.address
-            for owner in self.owners
+            for owner in self.owners()
             if (chat := private_chat(owner)) is not None and chat.platform in others
         ]
         try:

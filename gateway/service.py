@@ -2,12 +2,18 @@
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
 from adapters.platforms import PLATFORMS, TERMINAL
+from gateway.access.announcing import NOBODY, NOBODY_YET, invitation, who_may_talk
+from gateway.access.roles import Access
+from gateway.chat_settings import ChatSettings
+from gateway.commands.people.requests import end_lapsed
 from gateway.config import Config
 from gateway.inbound.router import Router
 from gateway.loading import Loading
@@ -17,7 +23,7 @@ from gateway.platform_supervisor import PlatformSupervisor, close
 from gateway.questions.service import Questions
 from gateway.schedules.due import DueSchedules
 from gateway.toolkits import Toolkits
-from gateway.turns.failures import Tries
+from gateway.turns.failures import Tries, once_there
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from storage.errors import StoreLost, StoreUnavailable
@@ -60,6 +66,8 @@ class App:
         self.scheduler.start(self.runner.advance)
         self.store.watch(self._committed)
         try:
+            await once_there(partial(self._access.given.read, self.store), "who may talk")
+            await self.settings.read(self.store)
             await self.tools.start()
             async with asyncio.TaskGroup() as group:
                 housekeeping = [
@@ -70,6 +78,7 @@ class App:
                     group.create_task(self._look_ahead(), name="schedules"),
                     group.create_task(follow(self.store), name="follower"),
                     group.create_task(self._announce(ready), name="announce"),
+                    group.create_task(self._invite(), name="invitation"),
                     group.create_task(self._load(), name="loading"),
                 ]
                 await self.platforms.run()
@@ -87,38 +96,75 @@ class App:
         """Whatever put it there: rows in a session's inbox are worked on, rows in the outbox sent,
         and what is scheduled is looked at.
         What no commit of this process tells of is found by the sweep."""
+        self._access.given.committed(news)
+        self._cut({identity for identity, right in news.rights.items() if right is None})
         for session in news.sessions:
             self.scheduler.wake(session)
         if news.outbox:
             self.delivery.notify()
         if news.schedules:
             self.schedules.changed()
+        self.settings.changed(news.choices)
+
+    @property
+    def settings(self) -> ChatSettings:
+        return self.router.context.settings
+
+    @property
+    def _access(self) -> Access:
+        return self.router.access
+
+    def _cut(self, gone: AbstractSet[str]) -> None:
+        """End the turns of people who may not talk any more: their rows are finished."""
+        for session, turn in list(self.runner.running.items()):
+            if turn.person in gone:
+                self.scheduler.interrupt(session)
 
     async def _lost(self, loss: StoreLost) -> StoreLost:
         """Save what can be saved and tell the owners; the loss with all that is to be said."""
         await self.scheduler.close()
         text = ". ".join(part for part in (str(loss), await self.store.rescue()) if part)
-        owners = self.config.access.owners
+        owners = self._access.owners()
         await tell_owners(f"🛑 The bot stops: {text}", owners, self.platforms.serving)
         return StoreLost(text)
 
     async def _announce(self, ready: "asyncio.Event | None") -> None:
         await self.platforms.all_ready.wait()
-        self._warn_of_silence()
+        self._say_who_may_talk()
         if ready is not None:
             ready.set()
         if warning := await self.store.warning():
             log.warning("%s", warning)
-            await tell_owners(f"⚠️ {warning}.", self.config.access.owners, self.platforms.serving)
+            await tell_owners(f"⚠️ {warning}.", self._access.owners(), self.platforms.serving)
 
     async def _load(self) -> None:
         await self.loading.run()
         self.platforms.say_ready()
 
-    def _warn_of_silence(self) -> None:
-        access = self.config.access
-        if set(self.platforms.adapters) - {TERMINAL.name} and not (access.allow or access.owners):
-            log.warning("nobody may talk to the bot: fill allow or owners under [access]")
+    def _say_who_may_talk(self) -> None:
+        if not self._serves_others:
+            return
+        parent = self.router.context.models.tier("parent")
+        log.info("Configuration: %s. Model: %s", self.config.file, parent.model)
+        if self._access.someone_talks():
+            log.info("Who may talk: %s", who_may_talk(self._access))
+        else:
+            log.warning("%s", NOBODY_YET if self.router.owner_code.open else NOBODY)
+
+    @property
+    def _serves_others(self) -> bool:
+        """Whether there is a platform besides the terminal."""
+        return bool(set(self.platforms.adapters) - {TERMINAL.name})
+
+    async def _invite(self) -> None:
+        """Where nobody owns the bot, show who started it the code that makes an owner. Not in the
+        log, which may be kept and read by others: to standard error itself."""
+        pairing = self.config.access.pairing
+        if not (self._serves_others and pairing) or self._access.owners():
+            return
+        code = self.router.owner_code.make()
+        await self.platforms.some_ready.wait()
+        print(invitation(code, self.platforms.signed_in), file=sys.stderr, flush=True)
 
     async def _sweep(self) -> None:
         reposted = False
@@ -137,8 +183,17 @@ class App:
     async def _look_after(self) -> None:
         await self.router.sweep()
         await self.router.note_ignored()
+        await self._look_after_people()
+        await self.settings.read(self.store)  # what another process changed
         await self.store.run(lambda tx: tx.directory.set_fact(ALIVE, tx.now))
         self.delivery.notify()  # of what another process put in: `bough sessions` writes beside us
+
+    async def _look_after_people(self) -> None:
+        """End rights whose time is over, forget old requests, and see what other processes did."""
+        await self.store.run(
+            partial(end_lapsed, access=self._access, composer=self.router.context.composer)
+        )
+        self._cut(await self._access.given.read(self.store))
 
     async def _repost(self) -> None:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""

@@ -7,11 +7,12 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from storage.records.blobs import Blobs
 from storage.records.buttons import ButtonRow
+from storage.records.chat_settings import ChatChoiceChange, ChatChoices
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
 from storage.records.inbox_outbox import (
@@ -23,6 +24,7 @@ from storage.records.inbox_outbox import (
     StoredFile,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.people import Requests, Right, Rights
 from storage.records.questions import (
     Question,
     QuestionDraft,
@@ -311,6 +313,8 @@ class Transaction(Protocol):
     @property
     def buttons(self) -> Buttons: ...
     @property
+    def chat_settings(self) -> ChatChoices: ...
+    @property
     def questions(self) -> Questions: ...
     @property
     def delegations(self) -> Delegations: ...
@@ -331,6 +335,10 @@ class Transaction(Protocol):
     @property
     def blobs(self) -> Blobs: ...
     @property
+    def rights(self) -> Rights: ...
+    @property
+    def pairing(self) -> Requests: ...
+    @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""
         ...
@@ -346,9 +354,14 @@ class Committed:
     """The outbox got rows."""
     schedules: bool = False
     """Something may be due at another time than before."""
+    rights: Mapping[str, Right | None] = field(default_factory=dict)
+    """By identity, what somebody may do from now on; None: nothing."""
+    choices: tuple[ChatChoiceChange, ...] = ()
+    """What was chosen for conversations, in order."""
 
     def __bool__(self) -> bool:
-        return self.outbox or self.schedules or bool(self.sessions)
+        grew = bool(self.sessions or self.rights or self.choices)
+        return grew or self.outbox or self.schedules
 
 
 class Store(Protocol):
@@ -358,8 +371,8 @@ class Store(Protocol):
 
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
-        something into an inbox or the outbox, or changed a schedule: before its caller goes on, and
-        whether or not that one still waits. A failed commit is not told."""
+        something into an inbox or the outbox, or changed a schedule, right or choice: before its
+        goes on, and whether or not that one still waits. A failed commit is not told."""
         ...
 
     async def guard(self) -> None:

@@ -64,11 +64,14 @@ class DiscordAdapter:
         api_base: str = API_BASE,
         gateway_url: str | None = None,
         commands: Commands = (),
+        shards: int | None = 1,
     ) -> None:
+        """`shards`: connections to the gateway; None for as many as Discord asks for."""
         self._token = token
         self._api_base = api_base
         self._gateway_url = gateway_url
         self._commands = commands
+        self._shards = shards
         self._deferrals = Deferrals()
         self._private_chats: dict[int, int] = {}
         """User → channel, of the private chats opened here."""
@@ -86,16 +89,33 @@ class DiscordAdapter:
     async def start(self) -> str:
         """Log in and register the commands. May be called again after it, or `run`, has failed."""
         await self.close()
-        self._client = client = new_client(self._api_base, self._gateway_url)
-        self._rest = rest = Rest(client)
         try:
-            me = await self._log_in(client)
+            client, rest, me = await self._signed_in(self._shards or 1)
+            if self._shards is None and (asked := await _shards_asked_for(rest)) > 1:
+                await self.close()
+                client, rest, me = await self._signed_in(asked)
             await self._register_commands(client, rest)
         except AdapterError as problem:
             await self.close()
             raise _start_failed(problem, self._api_base) from problem.__cause__
         self._receiver = Receiver(client, me, self._deferrals, self._ready.set)
         return str(me)
+
+    async def look(self) -> str:
+        """Who the bot is, and nothing that changes anything there. Raises as `start` does."""
+        await self.close()
+        try:
+            _, _, me = await self._signed_in(1)
+        except AdapterError as problem:
+            raise _start_failed(problem, self._api_base) from problem.__cause__
+        finally:
+            await self.close()
+        return str(me)
+
+    async def _signed_in(self, shards: int) -> tuple[discord.Client, Rest, discord.ClientUser]:
+        self._client = client = new_client(self._api_base, self._gateway_url, shards)
+        self._rest = rest = Rest(client)
+        return client, rest, await self._log_in(client)
 
     async def _log_in(self, client: discord.Client) -> discord.ClientUser:
         try:
@@ -248,6 +268,13 @@ class DiscordAdapter:
             return int(await rest.message_id("POST", "/users/@me/channels", recipient))
         except Refused as error:
             raise Unreachable(f"no private chat with {user}: {error}") from error
+
+
+async def _shards_asked_for(rest: Rest) -> int:
+    """1 where Discord's answer says nothing of it."""
+    answer = await rest.call("GET", "/gateway/bot")
+    shards = answer.get("shards") if isinstance(answer, dict) else None
+    return shards if isinstance(shards, int) and shards > 1 else 1
 
 
 def _start_failed(problem: AdapterError, api_base: str) -> AdapterError:

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Set
+from typing import TypedDict
 
 import discord
 import yarl
@@ -30,8 +31,31 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _log = logging.getLogger(__name__)
 
 
-def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
-    """A client without privileged intents and without caches of members and messages.
+_IDENTIFY_SECONDS = 5.0
+"""Between two new sessions: Discord lets a bot begin that many at once, and the least is one."""
+
+
+class _ShardedClient(discord.AutoShardedClient):
+    """discord.py begins one session after the other. Where one cannot be had it tries for ever."""
+
+    _tried: int | None = None
+
+    async def launch_shard(
+        self, gateway: yarl.URL, shard_id: int, *, initial: bool = False
+    ) -> None:
+        if self._tried == shard_id:
+            self.dispatch("disconnect")
+        self._tried = shard_id
+        await super().launch_shard(gateway, shard_id, initial=initial)
+
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        if not initial:
+            await asyncio.sleep(_IDENTIFY_SECONDS)
+
+
+def new_client(api_base: str, gateway_url: str | None, shards: int = 1) -> discord.Client:
+    """A client without privileged intents and without caches of members and messages, with so many
+    connections.
 
     discord.py keeps both addresses in classes, so there is one Discord in a process.
     Misconfigured where an address cannot be one.
@@ -43,17 +67,31 @@ def new_client(api_base: str, gateway_url: str | None) -> discord.Client:
         else _OWN_GATEWAY
     )
     _quiet()
-    return discord.Client(
-        # Slash commands and presses come without an intent; the content of private messages,
-        # mentions and our own messages comes without the privileged one.
-        intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
-        max_messages=None,
-        chunk_guilds_at_startup=False,
-        member_cache_flags=discord.MemberCacheFlags.none(),
-        guild_ready_timeout=_READY_SECONDS,
-        # Longer waits are for the caller to plan, not for discord.py to sleep through.
-        max_ratelimit_timeout=30.0,
-    )
+    if shards > 1:
+        return _ShardedClient(shard_count=shards, **_OPTIONS)
+    return discord.Client(**_OPTIONS)
+
+
+class _Options(TypedDict):
+    intents: discord.Intents
+    max_messages: None
+    chunk_guilds_at_startup: bool
+    member_cache_flags: discord.MemberCacheFlags
+    guild_ready_timeout: float
+    max_ratelimit_timeout: float
+
+
+_OPTIONS = _Options(
+    # Slash commands and presses come without an intent; the content of private messages,
+    # mentions and our own messages comes without the privileged one.
+    intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True),
+    max_messages=None,
+    chunk_guilds_at_startup=False,
+    member_cache_flags=discord.MemberCacheFlags.none(),
+    guild_ready_timeout=_READY_SECONDS,
+    # Longer waits are for the caller to plan, not for discord.py to sleep through.
+    max_ratelimit_timeout=30.0,
+)
 
 
 def _checked(key: str, url: str, schemes: Set[str]) -> str:
@@ -153,6 +191,7 @@ def _quiet() -> None:
         "discord": logging.WARNING,
         "discord.client": logging.CRITICAL,
         "discord.http": logging.ERROR,
+        "discord.shard": logging.CRITICAL,
         "discord.webhook.async": logging.ERROR,
     }
     for name, level in levels.items():

@@ -23,24 +23,25 @@ class Unparsed:
 
 
 async def missed(
-    client: discord.Client, channel_id: int, after: int
+    client: discord.Client, channel_id: int, after: int, limit: int = LIMIT
 ) -> list[discord.Message | Unparsed]:
-    """Messages newer than the id `after`, oldest first. Raises AdapterError."""
+    """Messages newer than the id `after`, oldest first, the newest `limit` of them. Raises
+    AdapterError."""
     try:
         if not _listed(await client.http.logs_from(channel_id, 1, after=after)):
             return []
         channel = await _known(client, channel_id)
-        newest = await _newest(client, channel_id, after)
+        newest = await _newest(client, channel_id, after, limit)
     except PLATFORM_ERRORS as error:
         raise adapter_error(error) from error
     return [_parsed(client, channel, data, channel_id) for data in reversed(newest)]
 
 
-async def _newest(client: discord.Client, channel_id: int, after: int) -> list[Any]:
+async def _newest(client: discord.Client, channel_id: int, after: int, limit: int) -> list[Any]:
     """As Discord tells them, newest first."""
     found: list[Any] = []
     before: int | None = None
-    while len(found) < LIMIT:
+    while len(found) < limit:
         page = _listed(await client.http.logs_from(channel_id, _PAGE, before=before))
         numbers = [_number(data) for data in page]
         # One without an id stands here; where it belongs, its neighbours say.
@@ -51,7 +52,7 @@ async def _newest(client: discord.Client, channel_id: int, after: int) -> list[A
         if len(page) < _PAGE or oldest <= after or oldest == before:
             break
         before = oldest
-    return found[:LIMIT]
+    return found[:limit]
 
 
 def _number(data: Any) -> int:

@@ -27,7 +27,9 @@ def normalize_message(message: discord.Message, me: DiscordUser) -> Message | No
     replies to a message of the bot. A reply without a ping comes without its content (that takes
     a privileged intent), and what cannot be read is None too.
     """
-    if message.type not in _SPOKEN or message.author.bot or message.webhook_id is not None:
+    if message.type not in _SPOKEN or message.webhook_id is not None:
+        return None
+    if not _is_person(message.author):
         return None
     private = _is_private(message.channel)
     mentioned = _mentions(message, me)
@@ -75,6 +77,8 @@ def normalize_interaction(
     None for everything else, such as buttons that are not ours. ValueError where it does not say
     where it happened, as in kinds of channels that are newer than discord.py.
     """
+    if not _is_person(interaction.user):
+        return None
     match interaction.type:
         case discord.InteractionType.application_command:
             return _command(interaction)
@@ -164,6 +168,11 @@ def _handle(kind: Kind, interaction: discord.Interaction[discord.Client]) -> str
 def _conversation(channel_id: int) -> Conversation:
     # A thread is a channel with an id of its own, so it is a conversation of its own.
     return Conversation("discord", str(channel_id))
+
+
+def _is_person(user: DiscordUser) -> bool:
+    """Not another program, nor Discord itself."""
+    return not (user.bot or user.system)
 
 
 def _user(user: DiscordUser) -> User:

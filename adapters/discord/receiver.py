@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 import aiohttp
@@ -13,10 +13,11 @@ from discord.abc import User as DiscordUser
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from adapters.backoff import backoff
-from adapters.base import AdapterError, Receive, Throttled, Unavailable
+from adapters.base import Receive
 from adapters.discord.client import stay_connected
-from adapters.discord.history import LIMIT, Unparsed, missed
+from adapters.discord.elsewhere import candidates, no_older
+from adapters.discord.histories import Histories
+from adapters.discord.history import LIMIT, Unparsed
 from adapters.discord.interactions import Deferrals
 from adapters.discord.normalize import (
     asked_form,
@@ -37,10 +38,6 @@ from adapters.discord.unreadable import (
 )
 from adapters.events import Conversation, Message, Press, Unreadable
 
-_READERS = 4
-_PAUSES = (*islice(backoff(1.0, 60.0), 10), 0.0)
-"""Seconds after each attempt to read a history; there is one attempt per pause. So long an outage
-may be; after that the channel's live messages, which wait meanwhile, are worth more."""
 _CALLBACK = "/interactions/{id}/{token}/callback"
 _LONGEST_SILENCE_SECONDS = 1.5
 """Half the time in which Discord wants an interaction acknowledged."""
@@ -69,6 +66,10 @@ class Receiver:
     A new session (READY) replays nothing. So at READY the conversations that are known are held:
     their live messages wait until what was said before them is read from the history and passed
     on. A resumed session needs nothing of this, since Discord replays what was missed.
+
+    Where nobody had talked to the bot before, somebody may have meanwhile. What was said there
+    comes first, in the order in which it was said everywhere: the newest message that was passed
+    on is then the place from which to go on, also for who starts after a crash.
     """
 
     def __init__(
@@ -91,12 +92,19 @@ class Receiver:
         self._newest: dict[int, int] = {}
         """Channel → id of the newest message that was passed on, here or before the restart."""
         self._held: dict[int, list[_Arrived]] = {}
-        self._readers = asyncio.Semaphore(_READERS)
+        self._unread_since = 0
+        """Message id; what came later where nobody had talked to the bot is still to be read."""
+        self._holds_all = False
+        """Whether every channel of a server is held: it is not known yet which ones are to be."""
+        self._shards: set[int] = set()
+        """Those that have been ready."""
+        self._histories = Histories(client)
         self._connected = True
         guard_parsers(client, me, self._unread)
         for handler in (
             self.on_connect,
             self.on_ready,
+            self.on_shard_ready,
             self.on_resumed,
             self.on_disconnect,
             self.on_message,
@@ -130,11 +138,25 @@ class Receiver:
         self._session += 1
         for channel in self._newest:
             self._held.setdefault(channel, [])
-        self._up()
+        self._unread_since = self._unread_since or max(self._newest.values(), default=0)
+        self._holds_all = self._unread_since > 0
+        if not self._is_sharded():
+            self._up()
 
     async def on_ready(self) -> None:
-        """READY, and the servers are known."""
-        self._sessions.put_nowait(self._session)
+        """READY, and the servers are known. Of shards, discord.py tells it only at the start."""
+        if not self._is_sharded():
+            self._sessions.put_nowait(self._session)
+
+    async def on_shard_ready(self, shard: int) -> None:
+        """The same for one of several connections; what was missed is read when all are there."""
+        self._shards.add(shard)
+        if len(self._shards) == self._client.shard_count:
+            self._up()
+            self._sessions.put_nowait(self._session)
+
+    def _is_sharded(self) -> bool:
+        return isinstance(self._client, discord.AutoShardedClient)
 
     async def on_resumed(self) -> None:
         self._up()
@@ -173,7 +195,10 @@ class Receiver:
         self._client.dispatch("unreadable", event, arrived)
 
     def _heard(self, arrived: _Arrived) -> None:
-        held = self._held.get(_channel_of(arrived))
+        channel = _channel_of(arrived)
+        held = self._held.get(channel)
+        if held is None and self._holds_all and _in_a_server(arrived):
+            held = self._held[channel] = []
         if held is None:
             self._messages.put_nowait(arrived)
         else:
@@ -290,22 +315,48 @@ class Receiver:
             session = await self._sessions.get()
             for reader in readers:
                 reader.cancel()
-            latest_first = sorted(self._held, key=self._newest.__getitem__, reverse=True)
-            readers = [
-                group.create_task(self._read_missed(channel, session, receive))
+            self._holds_all = False
+            since, known = no_older(self._unread_since), self._held.keys() & self._newest.keys()
+            others = candidates(self._client, since, known) if self._unread_since else []
+            for channel in self._held.keys() - known - set(others):
+                self._let_go(channel, session)
+            first = group.create_task(self._read_elsewhere(others, since, session, receive))
+            latest_first = sorted(known, key=self._newest.__getitem__, reverse=True)
+            readers = [first] + [
+                group.create_task(self._read_missed(channel, session, receive, first))
                 for channel in latest_first
             ]
 
-    async def _read_missed(self, channel: int, session: int, receive: Receive) -> None:
-        async with self._readers:
-            messages = await self._history(channel)
+    async def _read_elsewhere(
+        self, channels: list[int], since: int, session: int, receive: Receive
+    ) -> None:
+        for channel in channels:
+            self._held.setdefault(channel, [])
+        glances = (self._histories.glance(channel, since) for channel in channels)
+        found = await asyncio.gather(*glances)
+        for message in sorted(chain.from_iterable(found), key=lambda one: one.id):
+            await self._pass_on(_Said(message), receive)
+            self._unread_since = message.id
+        if session == self._session:
+            self._unread_since = 0
+        for channel in channels:
+            self._let_go(channel, session)
+
+    async def _read_missed(
+        self, channel: int, session: int, receive: Receive, before: "asyncio.Task[None]"
+    ) -> None:
+        messages = await self._histories.since(channel, self._newest[channel])
+        await asyncio.wait([before])
         for message in messages:
             await self._pass_on(self._arrived(message), receive)
         if len(messages) == LIMIT:
             _log.warning(
                 "channel %d: of what was missed, only the last %d were read", channel, LIMIT
             )
-        # A later session holds the channel for its own gap, and its reader will let it go.
+        self._let_go(channel, session)
+
+    def _let_go(self, channel: int, session: int) -> None:
+        """A later session holds the channel for its own gap, and its reader will let it go."""
         if session == self._session:
             for said in self._held.pop(channel, ()):
                 self._messages.put_nowait(said)
@@ -317,20 +368,6 @@ class Receiver:
         self._complaints.add(odd, message.error)
         return odd
 
-    async def _history(self, channel: int) -> list[discord.Message | Unparsed]:
-        """Empty where it cannot be read; the reason is logged."""
-        for pause in _PAUSES:
-            try:
-                return await missed(self._client, channel, self._newest[channel])
-            except (Unavailable, Throttled) as error:
-                problem: AdapterError = error
-                await asyncio.sleep(pause)
-            except AdapterError as error:
-                problem = error
-                break
-        _log.warning("channel %d: what was missed cannot be read: %s", channel, problem)
-        return []
-
 
 def _channel_of(arrived: _Arrived) -> int:
     """0, which is no channel, where it does not say."""
@@ -338,6 +375,10 @@ def _channel_of(arrived: _Arrived) -> int:
         return arrived.message.channel.id
     chat = arrived.conversation.chat
     return int(chat) if chat.isdecimal() else 0
+
+
+def _in_a_server(arrived: _Arrived) -> bool:
+    return isinstance(arrived, _Said) and arrived.message.guild is not None
 
 
 def _channels(cursors: Mapping[str, str]) -> dict[int, int]:

@@ -57,7 +57,8 @@ def _least_ready(me: User, data: Any) -> dict[str, Any]:
     )
     numbers = [number for guild in known if (number := snowflake(guild.get("id")))]
     guilds = [{"id": number, "unavailable": True} for number in numbers]
-    return {"user": user | {"bot": True}, "guilds": guilds}
+    shard = data.get("shard") if isinstance(data, Mapping) else None
+    return {"user": user | {"bot": True}, "guilds": guilds, "shard": shard or [0, 1]}
 
 
 def snowflake(value: Any) -> str:

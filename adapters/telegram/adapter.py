@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar, assert_never
+from typing import Protocol, TypeVar, assert_never
 
 import telegram
 from telegram.constants import ChatAction
@@ -52,11 +52,21 @@ _HAS_CAPTION = ("there is no text in the message to edit", "message text is empt
 """How Telegram refuses to edit the text of a message that is a file."""
 
 
+class Source(Protocol):
+    """How updates arrive."""
+
+    async def run(self, receive: Receive) -> None: ...
+
+
+MakeSource = Callable[[telegram.Bot, str, Callable[[], object]], Source]
+"""Bot, token, what to call once updates arrive → where they come from."""
+
+
 class TelegramAdapter:
     """`base_url` is what stands before the token in the Bot API's URLs.
 
-    `poll_timeout` is how many seconds Telegram may hold a getUpdates request. Misconfigured where
-    the token is empty.
+    `poll_timeout` is how many seconds Telegram may hold a getUpdates request; there is none where
+    `source` makes what updates come from. Misconfigured where the token is empty.
     """
 
     name = PLATFORM
@@ -70,6 +80,7 @@ class TelegramAdapter:
         base_file_url: str = "https://api.telegram.org/file/bot",
         commands: Sequence[CommandSpec] = (),
         poll_timeout: int = 30,
+        source: MakeSource | None = None,
     ) -> None:
         if not token:
             raise refused_token()
@@ -89,7 +100,11 @@ class TelegramAdapter:
         )
         self._closed = False
         self._ready = asyncio.Event()
-        self._poller = Poller(self._bot, token, poll_timeout, self._ready.set)
+        self._source: Source = (
+            source(self._bot, token, self._ready.set)
+            if source is not None
+            else Poller(self._bot, token, poll_timeout, self._ready.set)
+        )
 
     def label(self, text: str) -> str:
         return label(text)
@@ -98,8 +113,8 @@ class TelegramAdapter:
         return render(markdown)
 
     async def start(self) -> str:
-        """Also removes a webhook, which would keep updates from being polled; none is lost. May be
-        called again after it, or `run`, has failed."""
+        """May be called again after it, or `run`, has failed. `run` is what takes the bot's
+        updates, and takes them from whoever has them: who only looks here takes nothing."""
         await self.close()
         self._closed = False
         try:
@@ -114,7 +129,6 @@ class TelegramAdapter:
             await self._bot.initialize()
         except InvalidToken:  # 401, or 404 for what does not even look like a token
             raise refused_token() from None
-        await self._bot.delete_webhook(drop_pending_updates=False)
         if self._commands:
             await self._bot.set_my_commands(
                 [telegram.BotCommand(spec.name, spec.description) for spec in self._commands]
@@ -126,7 +140,7 @@ class TelegramAdapter:
         A failing `receive` is tried again with the same update, later. Misconfigured where the
         token is revoked meanwhile.
         """
-        await self._poller.run(receive)
+        await self._source.run(receive)
 
     async def wait_ready(self) -> None:
         await self._ready.wait()

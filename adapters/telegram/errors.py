@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import quote
 
+from telegram import WebhookInfo
 from telegram.error import BadRequest, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from adapters.base import (
@@ -16,6 +17,7 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
+from adapters.cleaning import clean, printable
 from adapters.wording import network_words
 
 _GONE = (
@@ -38,6 +40,8 @@ _GONE = (
 )
 """Parts of the descriptions with which Telegram refuses the chat and not the message."""
 
+_WORDS = 200
+"""Characters of what Telegram says went wrong with a webhook."""
 _TOO_LARGE = ("request entity too large", "content too large")
 """413, for which the library has no error of its own, in the words of Telegram and of HTTP."""
 
@@ -95,3 +99,8 @@ def is_unauthorized(error: InvalidToken) -> bool:
 def seconds(error: RetryAfter) -> float:
     wait = error.retry_after
     return wait.total_seconds() if isinstance(wait, timedelta) else float(wait)
+
+
+def telegrams_words(info: WebhookInfo) -> str:
+    """Its last failure to bring an update, on one line; "" where there was none."""
+    return " ".join(printable(clean((info.last_error_message or "")[:_WORDS])).split())

@@ -35,6 +35,8 @@ _ATTACHMENTS = (
     "video_note",
     "voice",
 )
+_NOBODY = frozenset({777_000, 1_087_968_824, 136_817_688})
+"""Accounts of Telegram's own, in whose name channels, anonymous administrators and chats write."""
 # What Telegram sends along for clients that do not know the newer kind.
 _SHADOWED = {"animation": "document", "venue": "location"}
 
@@ -44,7 +46,8 @@ def normalize(update: telegram.Update, me: telegram.User) -> Message | Press | N
 
     In private every message is for the bot `me`; in a group the ones that mention it, reply to it
     or are a command that is not another bot's; an edit is judged by its new text. Channels, service
-    messages, other bots and people who write in the name of a chat are left out.
+    messages, other bots and people who write in the name of a chat are left out. What somebody
+    passes on is what they show, not what they say: it is quoted, and no command, code or answer.
     """
     if update.message is not None:
         return _message(update.message, me)
@@ -57,27 +60,30 @@ def normalize(update: telegram.Update, me: telegram.User) -> Message | Press | N
 
 def _message(message: telegram.Message, me: telegram.User) -> Message | None:
     person = message.from_user
-    if person is None or person.is_bot or message.sender_chat is not None:
+    if person is None or not _is_person(person) or message.sender_chat is not None:
         return None
+    if message.is_automatic_forward:
+        return None
+    forwarded = message.forward_origin is not None
     attachments = _attachments(message)
     text = message.text or message.caption or ""
     if not text and not attachments:
         return None
     private = message.chat.type == ChatType.PRIVATE
     call = _call(text, message.entities or message.caption_entities, me)
-    if not private and not _addressed(message, call, me):
+    if not private and (forwarded or not _addressed(message, call, me)):
         return None
     return Message(
         key=f"{PLATFORM}:{message.chat.id}:{message.message_id}",
         conversation=_conversation(message),
         user=_user(person),
-        text=clean(call.text),
+        text="" if forwarded else clean(call.text),
         message_id=str(message.message_id),
         private=private,
-        quoted=clean(_quoted(message, me)),
+        quoted=_passed_on(message, text) if forwarded else clean(_quoted(message, me)),
         attachments=attachments,
-        reply_to=_reply_to(message),
-        reply_token=_reply_token(message, me),
+        reply_to="" if forwarded else _reply_to(message),
+        reply_token="" if forwarded else _reply_token(message, me),
         files=_files(message),
         album=clean(message.media_group_id or ""),
     )
@@ -97,7 +103,7 @@ def _edit(message: telegram.Message, me: telegram.User) -> Message | None:
 
 
 def _press(query: telegram.CallbackQuery) -> Press | None:
-    if query.message is None or query.data is None or query.from_user.is_bot:
+    if query.message is None or query.data is None or not _is_person(query.from_user):
         return None
     return Press(
         key=f"{PLATFORM}:press:{query.id}",
@@ -107,6 +113,26 @@ def _press(query: telegram.CallbackQuery) -> Press | None:
         message_id=str(query.message.message_id),
         handle=query.id,
     )
+
+
+def _is_person(user: telegram.User) -> bool:
+    return not user.is_bot and user.id not in _NOBODY
+
+
+def _passed_on(message: telegram.Message, text: str) -> str:
+    """A forwarded text, below whose it is."""
+    match message.forward_origin:
+        case telegram.MessageOriginUser(sender_user=sender):
+            name = sender.full_name
+        case telegram.MessageOriginHiddenUser(sender_user_name=hidden):
+            name = hidden
+        case telegram.MessageOriginChat(sender_chat=chat):
+            name = chat.effective_name or ""
+        case telegram.MessageOriginChannel(chat=chat):
+            name = chat.effective_name or ""
+        case _:
+            name = ""
+    return f"[forwarded from {display_name(name, 'somebody')}]\n{clean(text)}".strip()
 
 
 def _user(person: telegram.User) -> User:

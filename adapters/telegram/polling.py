@@ -22,7 +22,7 @@ _UNREADABLE = "bough_unreadable"
 """Field of an update that the library cannot read, beside its number: why."""
 _REASON = 200
 """Characters of that."""
-_UPDATES = ("message", "edited_message", "callback_query")
+UPDATES = ("message", "edited_message", "callback_query")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
 """Seconds between failures."""
 
@@ -41,12 +41,13 @@ class PollingRequest(HTTPXRequest):
             case {"ok": False}:
                 return answer
             case {"result": list(updates)}:
-                return {**answer, "result": [_readable(update) for update in updates]}
+                return {**answer, "result": [readable(update) for update in updates]}
             case _:
                 raise TelegramError("Invalid server response")
 
 
-def _readable(update: Any) -> Any:
+def readable(update: Any) -> Any:
+    """An update as Telegram tells it, or what stands for one that the library cannot read."""
     if not (isinstance(update, dict) and isinstance(update.get("update_id"), int)):
         raise TelegramError("Invalid server response")
     try:
@@ -110,6 +111,7 @@ class Poller:
 
     async def run(self, receive: Receive) -> None:
         """Until cancelled. Misconfigured where the token is no longer good."""
+        await self._without_webhook()
         hold = 0  # The first request answers at once, so that being ready is known soon.
         while True:
             updates = await self._fetch(hold)
@@ -124,11 +126,27 @@ class Poller:
                 # after a quiet week, and would take an old offset for their confirmation.
                 self._offset = None
 
+    async def _without_webhook(self) -> None:
+        """Remove one that was set: it would keep updates from being polled. None is lost."""
+        while True:
+            try:
+                await self._bot.delete_webhook(drop_pending_updates=False)
+            except InvalidToken as error:
+                if is_unauthorized(error):
+                    raise refused_token() from None
+                await self._wait("there is no Bot API at base_url", error)
+            except RetryAfter as error:
+                await self._wait("Telegram asks to wait", error, seconds(error))
+            except TelegramError as error:
+                await self._wait("it is not known whether a webhook is set", error)
+            else:
+                return
+
     async def _fetch(self, hold: int) -> tuple[telegram.Update, ...] | None:
         """The next updates; None after a failure, when it is time to try again."""
         try:
             updates = await self._bot.get_updates(
-                offset=self._offset, timeout=hold, allowed_updates=_UPDATES
+                offset=self._offset, timeout=hold, allowed_updates=UPDATES
             )
         except InvalidToken as error:
             if is_unauthorized(error):
@@ -152,7 +170,7 @@ class Poller:
 
     async def _commit(self, updates: tuple[telegram.Update, ...], receive: Receive) -> None:
         for update in updates:
-            if (arrived := self._normalized(update)) is not None:
+            if (arrived := normalized(update, self._bot.bot)) is not None:
                 try:
                     await receive(arrived)
                 except Exception:
@@ -163,14 +181,16 @@ class Poller:
                 self._uncommitted.over()
             self._offset = update.update_id + 1
 
-    def _normalized(self, update: telegram.Update) -> Update | None:
-        if why := update.api_kwargs.get(_UNREADABLE):
-            return _unreadable(update, why)
-        try:
-            return normalize(update, self._bot.bot)
-        except Exception as error:  # noqa: BLE001
-            # The same: an update that its parser took and we cannot.
-            return _unreadable(update, _reason(error))
+
+def normalized(update: telegram.Update, bot: telegram.User) -> Update | None:
+    """None for what is nobody's message or press."""
+    if why := update.api_kwargs.get(_UNREADABLE):
+        return _unreadable(update, why)
+    try:
+        return normalize(update, bot)
+    except Exception as error:  # noqa: BLE001
+        # The same: an update that its parser took and we cannot.
+        return _unreadable(update, _reason(error))
 
 
 def _unreadable(update: telegram.Update, why: str) -> Unreadable:

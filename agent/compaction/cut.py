@@ -15,7 +15,7 @@ from agent.text.files import files_text
 from agent.text.sizing import BYTES_PER_TOKEN, PICTURE_TOKENS, size
 from agent.text.untrusted import as_text
 from storage.records.attached import attached
-from storage.records.entries import Entry, Kind
+from storage.records.entries import Entry, Kind, is_cut
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.told_notes import notes_content
 from storage.tree.paths import from_first_kept
@@ -180,7 +180,8 @@ def _suspends(entry: Entry) -> bool:
 
 def _reported(entry: Entry) -> int | None:
     """Tokens of the context up to this answer as its model counted them; None where it did not."""
-    usage = entry.body.get("usage") if _is_from(entry, "assistant") else None
+    counted_by_it = _is_from(entry, "assistant") and not is_cut(entry)
+    usage = entry.body.get("usage") if counted_by_it else None
     if not isinstance(usage, dict):
         return None
     counted = usage.get("input"), usage.get("output")

@@ -36,7 +36,8 @@ class Compacting:
                 return await loop.run()
             except ModelError as error:
                 before, answers = answers, _answers(loop.journal.path)
-                if error.kind is not ModelErrorKind.CONTEXT_LENGTH or answers == before:
+                too_long = error.kind is ModelErrorKind.CONTEXT_LENGTH and not error.partial
+                if not too_long or answers == before:
                     raise
                 account = loop.account
                 purpose, spec = account.purpose, loop.agent.spec

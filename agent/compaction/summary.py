@@ -17,7 +17,7 @@ from agent.text.sizing import head, pieces, size
 from agent.text.templates import cut
 from agent.text.templates import cut as cut_text
 from agent.text.untrusted import as_text, quote
-from storage.records.entries import Draft, Entry, Json, Kind, Usage, message
+from storage.records.entries import Draft, Entry, Json, Kind, Usage, is_cut, message
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import name_taken_off, speaker_of
 from storage.records.told_notes import notes_content
@@ -83,7 +83,7 @@ def _said(entry: Entry) -> Iterator[Block]:
         case "assistant":
             calls = calls_of(entry)
             if text or not calls:
-                yield "assistant", text
+                yield "assistant, cut off" if is_cut(entry) else "assistant", text
             for call in calls:
                 yield f"assistant calls {_name(call.name)}", cut(call.arguments, TOOL_LIMIT)
         case "tool":

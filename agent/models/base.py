@@ -146,13 +146,18 @@ class ModelError(Exception):
         *,
         retry_after: float | None = None,
         partial: str = "",
+        usage: Usage | None = None,
+        model: str = "",
     ) -> None:
         """`partial`: the text that was heard of a streamed answer before it broke off. People have
-        seen it, so the call is not made again."""
+        seen it, so the call is not made again. `usage` is what it cost, about, where that is known
+        better than by the price of the model that was asked; `model` is as in Reply."""
         super().__init__(text)
         self.kind = kind
         self.retry_after = retry_after
         self.partial = partial
+        self.usage = usage
+        self.model = model
 
 
 class Model(Protocol):

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.models.base import Model, ModelError, ModelErrorKind, Purpose, Reply, Request, price
+from agent.models.heard import listening, partial_usage
 from agent.models.usage import estimated_input, metered
 from agent.settings import BudgetsConfig
 from agent.text.formats import DAY, age, dollars, midnight
+from storage.records.entries import Usage
 from storage.store import Store, Transaction
 
 OUTPUT_RESERVED = 4096
@@ -81,7 +83,8 @@ class Budgets:
         return reservation
 
     def settle(self, reservation: Reservation, cost: float) -> None:
-        """The call is over. One that failed or was cut counts as free, as in the ledger."""
+        """The call is over. One that failed or was cut counts as free, as in the ledger, unless
+        something of its answer was heard."""
         self._running.discard(reservation)
         if reservation.day == self._day:
             for pot in reservation.pots:
@@ -118,13 +121,20 @@ class Budgeted:
 
     async def complete(self, request: Request) -> Reply:
         reservation = await self._budgets.reserve(request)
-        cost = 0.0
+        request, listener = listening(request)
+        used = Usage()
         try:
             reply = metered(request, await self._model.complete(request))
-            cost = reply.usage.cost or 0.0
+            used = reply.usage
             return reply
+        except BaseException as failure:
+            if listener is not None and listener.text:
+                used = partial_usage(request, listener.text)
+            if isinstance(failure, ModelError) and failure.partial:
+                used = failure.usage = failure.usage or used
+            raise
         finally:
-            self._budgets.settle(reservation, cost)
+            self._budgets.settle(reservation, used.cost or 0.0)
 
 
 def pots_of(limits: BudgetsConfig, purpose: Purpose) -> Iterator[Pot]:

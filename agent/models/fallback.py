@@ -1,4 +1,5 @@
-"""Another way where a model fails: other keys for it, other models in its place."""
+"""Another way where a model fails: other keys for it, other models in its place. None is taken once
+something of an answer was heard: a second one would begin anew."""
 
 import logging
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ class KeyRotation:
             try:
                 reply = await self._model.complete(replace(request, spec=spec))
             except ModelError as error:
-                if error.kind not in ANOTHER_KEY:
+                if error.partial or error.kind not in ANOTHER_KEY:
                     raise
                 logger.warning("%s (key %d of %d)", error, position + 1, len(keys))
                 failures.append(error)
@@ -74,7 +75,9 @@ class Fallback:
             try:
                 reply = await self._model.complete(_addressed(request, spec))
             except ModelError as error:
-                if error.kind not in ANOTHER_MODEL:
+                if error.partial and failures:
+                    error.model = spec.model
+                if error.partial or error.kind not in ANOTHER_MODEL:
                     raise
                 failures.append(error)
                 for other in chain[number : number + 1]:

@@ -34,8 +34,9 @@ def failures_noted(failures: list[str]) -> Iterator[None]:
 class Retrying:
     """A model that tries another one again, with exponential backoff and jitter.
 
-    Only the kinds in RETRIED are tried again. Where the provider said how long to wait, it is
-    waited that long at least; over LONGEST_WAIT the error is raised at once and says so.
+    Only the kinds in RETRIED are tried again, and nothing of whose answer something was heard.
+    Where the provider said how long to wait, it is waited that long at least; over LONGEST_WAIT the
+    error is raised at once and says so.
 
     `attempts` counts the first one. `base` and `cap` are the bounds of `backoff`, in seconds.
     """
@@ -66,7 +67,7 @@ class Retrying:
                 failure = error
             if (heard := _heard.get()) is not None:
                 heard.append(str(failure))
-            if failure.kind not in RETRIED or attempt == self._attempts - 1:
+            if failure.partial or failure.kind not in RETRIED or attempt == self._attempts - 1:
                 break
             if failure.retry_after is not None and failure.retry_after > LONGEST_WAIT:
                 raise _too_long(failure, failure.retry_after)

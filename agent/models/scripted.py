@@ -80,6 +80,7 @@ from agent.models.base import (
     price,
 )
 from agent.models.usage import MOST_TOKENS
+from agent.text.fault_words import fault_words
 from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4
@@ -242,10 +243,11 @@ def _read_rule(path: Path, number: int, item: object) -> Rule:
     try:
         return Rule.model_validate(item)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         where = f"rule {number}: {field}" if field else f"rule {number}"
-        raise ScriptError(f"{path}: {where}: {first['msg']}") from error
+        words = fault_words(first["type"], first["msg"], first.get("ctx", {}))
+        raise ScriptError(f"{path}: {where}: {words or 'is no value of this key'}") from error
 
 
 @dataclass(frozen=True, slots=True)

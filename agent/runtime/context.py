@@ -15,7 +15,7 @@ from agent.models.pictures import picture_part
 from agent.models.replay import replayed
 from agent.text.files import files_text
 from storage.records.attached import attached
-from storage.records.entries import Entry, Json, Kind, message
+from storage.records.entries import Entry, Json, Kind, is_cut, message
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import guarded, speaker_of, told
 from storage.records.told_notes import notes_content
@@ -23,6 +23,11 @@ from storage.tree.paths import from_first_kept, has_compaction
 
 WAITING = "No result yet: waiting for a decision. It will be told in a later message."
 INTERRUPTED = "No result: interrupted, outcome unknown."
+CUT_OFF = (
+    "<cut off>\nYour message above broke off there: it was interrupted, or the connection was "
+    "lost. People have read it that far.\n</cut off>"
+)
+"""Told as a user message: providers refuse a conversation that ends in an assistant's."""
 NOT_RUN = "Error: not run, see the first such result above."
 
 
@@ -140,6 +145,8 @@ def _tell(
                 else:
                     company = company.noting(entry, len(messages))
                     messages.append(_message(entry, model))
+                    if is_cut(entry):
+                        messages.append(message("user", CUT_OFF))
             case Kind.BRANCH_SUMMARY:
                 messages.append(_summary("a branch that was left", entry))
             case Kind.RECORD:

@@ -6,7 +6,7 @@ no model call that came back is made a second time.
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from agent.concurrency import together
@@ -14,8 +14,6 @@ from agent.models.base import (
     REQUIRED,
     Heard,
     Model,
-    ModelError,
-    ModelErrorKind,
     ModelSpec,
     Reply,
     Request,
@@ -24,6 +22,7 @@ from agent.models.base import (
 )
 from agent.models.metering import Account, bill
 from agent.runtime.journal import Alongside, Journal
+from agent.runtime.model_call import ModelCall, OnReply
 from agent.runtime.next_step import (
     CallModel,
     Ended,
@@ -40,7 +39,7 @@ from agent.runtime.next_step import (
     wish,
 )
 from agent.runtime.people import Asker, asked_by, begin
-from agent.runtime.replies import told_apart, usage_json
+from agent.runtime.replies import usage_json
 from agent.tools.base import (
     Ask,
     Begins,
@@ -129,8 +128,6 @@ class OutOfIterations:
 
 Result = Answered | CalledFinal | Asleep | OutOfIterations
 
-OnReply = Callable[[Reply], Alongside | None]
-"""Told of each reply before it is appended; gives what is stored in the same transaction."""
 OnFiles = Callable[[Sequence[OutFile]], Awaitable[Alongside]]
 """Given a call's files for people; gives what is stored with the result. Without, none is shown."""
 
@@ -257,9 +254,11 @@ class Loop:
             tools=[*schemas(agent.tools), *offered],
             purpose=self.account.purpose,
             tool_choice=tool_choice,
-            heard=self.heard,
         )
-        reply = await self._complete(request)
+        call = ModelCall(
+            self.model, self.journal, self.account, agent.tier, self.heard, self.on_cut
+        )
+        reply = await call.reply(request)
         more = self.on_reply(reply) if self.on_reply is not None else None
 
         def alongside(tx: Transaction, entry: Entry) -> None:
@@ -272,17 +271,6 @@ class Loop:
             alongside,
             then=lambda entry: surplus_draft(entry, agent),
         )
-
-    async def _complete(self, request: Request) -> Reply:
-        """One reply that says something, to be billed with its entry. An empty one is billed at
-        once, and asked for once more."""
-        for _ in range(2):
-            reply = await self.model.complete(request)
-            if reply.content.strip() or reply.tool_calls:
-                return replace(reply, tool_calls=told_apart(reply.tool_calls))
-            empty = partial(bill, account=self.account, spec=request.spec, reply=reply)
-            await self.journal.store.run(empty)
-        raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
 
     async def _run_tools(
         self, entry: Entry, calls: tuple[ToolCall, ...], begun: frozenset[tuple[int, str]]

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.models.base import REQUIRED, ToolCall
-from storage.records.entries import Entry, Json, Kind
+from storage.records.entries import Entry, Json, Kind, is_cut
 from storage.records.record_entries import SurplusCalls, SuspendedCall, held_in
 
 
 @dataclass(frozen=True, slots=True)
 class CallModel:
-    """The model's word is next."""
+    """The model's word is next: somebody spoke, or its own broke off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def next_step(path: Sequence[Entry]) -> Next:
         return CallModel()
     calls = calls_of(caller)
     if not calls:
-        return Ended(caller)
+        return CallModel() if is_cut(caller) else Ended(caller)
     answered = {e.body["tool_call_id"] for e in followers if e.kind is Kind.MESSAGE}
     suspended = (held_in(e, SuspendedCall) for e in followers)
     waiting = {s.tool_call_id for s in suspended if s is not None and s.call_entry == caller.id}

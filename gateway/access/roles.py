@@ -1,11 +1,14 @@
-"""Who may talk, who may decide, who owns the bot. Default: nobody. Pure."""
+"""Who may talk, who may decide, who owns the bot: by the file, and by what was given in chats
+beside it. Default: nobody."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent.tools.approval.answer import KIND as APPROVAL
 from agent.tools.clarify import KIND as CLARIFY
+from gateway.access.rights import GivenRights
 from gateway.config import AccessConfig, EscalationConfig
+from storage.records.people import Role
 from storage.records.questions import Question
 
 LOCAL = "terminal:local"
@@ -22,18 +25,47 @@ class Access:
     escalation: EscalationConfig
     call_approvers: tuple[str, ...] = ()
     """Who alone may let calls of tools run; none: whoever may decide."""
+    given: GivenRights = field(default_factory=GivenRights)
 
     def is_owner(self, identity: str) -> bool:
-        return identity == LOCAL or _listed(identity, self.config.owners)
+        listed = identity == LOCAL or _listed(identity, self.config.owners)
+        return listed or self.given.role(identity) is Role.OWNER
+
+    def owners(self) -> tuple[str, ...]:
+        """Identities, "telegram:*" among them where the file has it."""
+        return tuple(dict.fromkeys((*self.config.owners, *self.given.holding(Role.OWNER))))
 
     def may_talk(self, identity: str) -> bool:
-        return self.is_owner(identity) or _listed(identity, self.config.allow)
+        return (
+            self.is_owner(identity)
+            or _listed(identity, self.config.allow)
+            or self.given.role(identity) is not None
+        )
+
+    def someone_talks(self) -> bool:
+        """Whether there is anybody who may talk, besides who sits at the terminal."""
+        return bool(self.config.allow or self.config.owners or self.given.holding(*Role))
+
+    def role(self, identity: str) -> Role | None:
+        """The most that somebody is by the file; None where it does not let them talk."""
+        if identity == LOCAL or _listed(identity, self.config.owners):
+            return Role.OWNER
+        if not _listed(identity, self.config.allow):
+            return None
+        return Role.APPROVER if _listed(identity, self.config.approvers) else Role.MEMBER
 
     def may_command(self, identity: str) -> bool:
         """Those who may decide, but not talk, may still ask what is open."""
         levels = (approver for level in self.escalation.levels for approver in level.approvers)
         deciders = (*self._approvers, *levels, *self.call_approvers)
         return self.may_talk(identity) or _listed(identity, deciders)
+
+    def _decides(self, identity: str) -> bool:
+        """By no level. An approver of a chat adds to the file's, and takes nobody's right away."""
+        if identity == LOCAL or _listed(identity, self._approvers):
+            return True
+        role = self.given.role(identity)
+        return role is Role.APPROVER or (role is Role.OWNER and not self.config.approvers)
 
     def may_decide(self, identity: str, question: Question) -> bool:
         """By today's configuration, at the moment of the press. A level that was reached adds its
@@ -47,11 +79,19 @@ class Access:
             return self.concerns(identity, question) or (not known and self.may_talk(identity))
         reached = self.escalation.levels[: question.level]
         added = (approver for level in reached for approver in level.approvers)
-        return identity == LOCAL or _listed(identity, (*self._approvers, *added))
+        return self._decides(identity) or _listed(identity, added)
 
     def may_approve(self, identity: str) -> bool:
         """Whether somebody may let calls run, before any level is reached; and take that back."""
-        return identity == LOCAL or _listed(identity, self.call_approvers or self._approvers)
+        if self.call_approvers:
+            return identity == LOCAL or _listed(identity, self.call_approvers)
+        return self._decides(identity)
+
+    def may_set(self, identity: str, *, private: bool) -> bool:
+        """Whether somebody may choose what holds in a conversation: in private, whoever talks
+        there; in a group, owners and approvers."""
+        trusted = self.is_owner(identity) or self.may_approve(identity)
+        return trusted or (private and self.may_command(identity))
 
     def someone_approves(self) -> bool:
         """Whether there is anybody who may let calls run, at some level."""
@@ -65,7 +105,9 @@ class Access:
         return asked or self.is_owner(identity)
 
     def has_approvers(self) -> bool:
-        return bool(self._approvers or any(level.approvers for level in self.escalation.levels))
+        given = self.given.holding(Role.APPROVER, Role.OWNER)
+        levels = any(level.approvers for level in self.escalation.levels)
+        return bool(self._approvers or given or levels)
 
     @property
     def _approvers(self) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from itertools import chain
 from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
+from adapters.checkup import Checkup
 from adapters.events import Conversation
-from adapters.platforms import configured
+from adapters.platforms import PLATFORMS, configured
 from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.budgets import OUTPUT_RESERVED
@@ -22,6 +23,7 @@ from agent.tools.mcp.server import Health
 from agent.tools.mcp.servers import probe
 from agent.tools.terminal.sandbox.place import refuse_unfit
 from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
+from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.config import Config, all_secrets, load
@@ -65,7 +67,8 @@ async def examine(path: Path | None) -> int:
 async def findings(config: Config) -> AsyncIterator[Finding]:
     yield await _database(config)
     for adapter in platform_adapters(config):
-        yield await _platform(adapter)
+        for finding in await _platform(adapter, config):
+            yield finding
     for finding in _people(config):
         yield finding
     models = await known_models(config)
@@ -105,17 +108,25 @@ async def _database(config: Config) -> Finding:
     return Finding("database", True, f"{store.description} can be written")
 
 
-async def _platform(adapter: Adapter) -> Finding:
+async def _platform(adapter: Adapter, config: Config) -> list[Finding]:
+    """Who the bot is, and what would keep it from serving. A bot that runs meanwhile is not
+    disturbed: where looking is enough, nothing is started."""
+    look = PLATFORMS[adapter.name].check
     try:
         async with asyncio.timeout(PATIENCE):
-            who = await adapter.start()
+            found = await look(config) if look else Checkup(await adapter.start())
     except AdapterError as error:
-        return Finding(adapter.name, False, str(error))
+        return [Finding(adapter.name, False, str(error))]
     except TimeoutError:
-        return Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")
+        return [Finding(adapter.name, False, f"no answer within {PATIENCE:g} s")]
     finally:
         await adapter.close()
-    return Finding(adapter.name, True, f"signed in as {who}")
+    signed_in = "; ".join((f"signed in as {found.who}", *found.notes))
+    troubles = (f"{trouble.text}; {trouble.cure}" for trouble in found.troubles)
+    return [
+        Finding(adapter.name, True, signed_in),
+        *(Finding(adapter.name, False, text) for text in troubles),
+    ]
 
 
 async def _web(config: Config) -> list[Finding]:
@@ -136,17 +147,24 @@ async def _web(config: Config) -> list[Finding]:
     return [Finding("web", True, f"{engine} answers, with {'a result' if found else 'nothing'}")]
 
 
+NOBODY_NAMED = (
+    "the file names nobody: where nobody was let in from a chat, bough run shows the code that "
+    "makes the first owner, who lets in the others"
+)
+
+
 def _people(config: Config) -> list[Finding]:
     """Lists that let nobody in, or nobody decide."""
     platforms = {platform.name for platform in configured(config)}
     if not platforms:
         return []
     found = []
-    if not (config.access.allow or config.access.owners):
-        text = "nobody may talk to the bot: fill allow or owners under [access]"
-        found.append(Finding("access", False, text))
     access = Access(config.access, config.escalation, config.tools.approvers)
-    if not access.has_approvers():
+    pairing = config.access.pairing
+    if not access.someone_talks():
+        text = NOBODY_NAMED if pairing else NOBODY
+        found.append(Finding("access", pairing, text))
+    if not (access.has_approvers() or pairing):
         text = "nobody may decide: fill approvers or owners under [access]"
         found.append(Finding("approvers", False, text))
     found += _approvals(config, access)
@@ -163,7 +181,7 @@ def _approvals(config: Config, access: Access) -> list[Finding]:
     """Toolsets whose calls ask people, where nobody may answer."""
     asking = {name for name in config.all_toolsets() if asks_by_default(name)}
     ruled = any(rule.decision == "ask" for rule in config.tools.rules)
-    if not (asking or ruled) or access.someone_approves():
+    if not (asking or ruled) or access.someone_approves() or config.access.pairing:
         return []
     what = ", ".join(sorted(asking)) or "a rule of tools.rules"
     text = (

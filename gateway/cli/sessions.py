@@ -32,6 +32,7 @@ from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.json_text import dumps
 from storage.records.entries import Session, SessionKind
+from storage.records.people import Role
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 
@@ -82,7 +83,8 @@ async def _import(arguments: argparse.Namespace, store: Store, config: Config) -
 
     def work(tx: Transaction) -> Session:
         session = take_in(tx, imported)
-        for owner in sorted(owners):
+        given = {right.identity for right in tx.rights.all() if right.role is Role.OWNER}
+        for owner in sorted(owners | given):
             tx.directory.join(session.id, owner)
         return session
 

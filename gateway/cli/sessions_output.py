@@ -8,6 +8,7 @@ from agent.runtime.context import context
 from agent.text.markdown import bounded
 from gateway.errors import SessionsFault
 from gateway.views.entries import words
+from gateway.views.sessions import name_of
 from storage.interchange.api import with_ancestors
 from storage.interchange.pi.entry import format_time, type_of
 from storage.json_text import clean
@@ -28,6 +29,7 @@ def list_view(tx: Transaction, kinds: Collection[SessionKind]) -> list[Json]:
         {
             "session": session.id,
             "title": session.title,
+            "name": name_of(tx.directory.overview(session.id), FIRST_WORDS),
             "kind": session.kind.value,
             "entries": count,
             "parent": session.parent_session,
@@ -158,7 +160,7 @@ def list_text(sessions: Sequence[Json]) -> Iterator[str]:
                 f"{session['session']:>5}",
                 session["created"][:16].replace("T", " "),
                 f"{count:>6} {'entry' if count == 1 else 'entries'}",
-                plain(session["title"]),
+                plain(session["name"]),
                 f"[{plain(where)}]" if where else "",
             )
             if part

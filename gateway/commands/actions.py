@@ -7,9 +7,13 @@ from pydantic import TypeAdapter
 
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
+from gateway.commands.people.listing import PeoplePage, ShowPerson
+from gateway.commands.people.requests import Ignore, LetIn
+from gateway.commands.people.rights import RemovePerson, SetRole
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
+from gateway.commands.settings import ChooseSetting
 from gateway.commands.tree.branch_summary import Bring
 from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick
@@ -23,15 +27,22 @@ ACTIONS: dict[str, type[Action]] = {
     for action in (
         Back,
         Bring,
+        ChooseSetting,
         DeleteNote,
         DiffPage,
         ForgetMe,
+        Ignore,
         KeepNotes,
+        LetIn,
         NotesPage,
+        PeoplePage,
         Pick,
         ReadOn,
         Reask,
+        RemovePerson,
         SearchPage,
+        SetRole,
+        ShowPerson,
         Sibling,
         Stay,
         Take,

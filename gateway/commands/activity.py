@@ -3,16 +3,19 @@
 from functools import partial
 
 from adapters.base import CommandSpec
+from gateway.commands.buttons import button
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, Slow
 from gateway.commands.performer import say
 from gateway.status.child_control import post_panel
 from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family
 from gateway.views.transcripts import transcript
-from gateway.views.usage import conversation_usage, whole_usage
+from gateway.views.usage import conversation_usage, short_usage, whole_usage
 from storage.records.questions import Question
 from storage.store import Transaction
 
 QUESTIONS_SHOWN = 10
+ALL = "all"
+"""Of /usage: everything."""
 
 
 def _stop(tx: Transaction, call: CommandCall) -> Outcome:
@@ -76,11 +79,14 @@ def _post_panel(tx: Transaction, call: CommandCall, session: int) -> Reply | Non
 
 
 def _usage(tx: Transaction, call: CommandCall) -> Outcome:
-    """What this conversation cost; for an owner in private, what all did."""
+    """What this conversation cost; for an owner in private, what all did. `/usage all` says by
+    which tier, model, person and day."""
+    whole = call.message.private and call.context.questions.access.is_owner(call.who)
+    if call.argument.casefold() not in (ALL, "more"):
+        text = short_usage(tx, call.address, whole=whole)
+        return Reply(text, [button("More", f"usage {ALL}")], by=call.who)
     text = conversation_usage(tx, call.address)
-    if call.message.private and call.context.questions.access.is_owner(call.who):
-        text = f"{text}\n\n{whole_usage(tx)}"
-    return Reply(text)
+    return Reply(f"{text}\n\n{whole_usage(tx)}" if whole else text)
 
 
 ACTIVITY = (
@@ -93,5 +99,7 @@ ACTIVITY = (
         _agents,
     ),
     Command(CommandSpec("tasks", "the same as /agents", "number"), _agents),
-    Command(CommandSpec("usage", "what the models cost, today and in the last 30 days"), _usage),
+    Command(
+        CommandSpec("usage", "what the models cost, today and in the last 30 days", "all"), _usage
+    ),
 )

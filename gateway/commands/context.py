@@ -16,6 +16,7 @@ from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
 from agent.runtime.loop import Agent
 from agent.tools.mcp.server import State
+from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem
@@ -185,6 +186,9 @@ class Command:
     """Comes to a `Move`: a button for it stays while somebody else's turn runs."""
     listed: bool = True
     """In menus and in /help."""
+    lacking: Callable[[Transaction, CommandCall], str] | None = None
+    """Why a place has nothing that it could be about, with what to do; "" where it has. It is not
+    in /help there, and says so when it is typed alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,11 @@ class Action:
     name: ClassVar[str]
     """As it is stored with the button."""
     moves: ClassVar[bool] = False
+
+    def refused(self, access: Access, who: str, *, private: bool) -> str:
+        """What somebody is told who may press its message's buttons, but not this one; "" where
+        they may."""
+        return ""
 
     @abstractmethod
     def plan(self, tx: Transaction, call: CommandCall) -> Outcome: ...

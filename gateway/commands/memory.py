@@ -37,6 +37,10 @@ _PAGE = re.compile(r"[0-9]{1,4}\Z")
 HOW = "`/memory WORDS` looks through them, `/memory delete 12` deletes number 12."
 HOW_TO_DELETE = "`/memory delete 12` deletes the note with that number; /memory shows the numbers."
 OLD = "Conversations that began with it keep what they were told; /new begins one without."
+NOT_HERE = (
+    "I keep no notes here: the toolset `memory` is not among `toolsets` under `[tools]` in "
+    "bough.toml, where this bot's owner may put it."
+)
 IN_PRIVATE = "What is noted about you is shown in your private chat with me only."
 
 
@@ -258,11 +262,17 @@ def _forget(tx: Transaction, call: CommandCall) -> Reply:
     return Reply(f"All that was noted about you is deleted. {OLD}")
 
 
+def _lacking(tx: Transaction, call: CommandCall) -> str:
+    on = "memory" in call.context.config.toolsets_at(call.address)
+    return "" if on or _all(tx, call.message) else NOT_HERE
+
+
 MEMORY = (
     Command(
         CommandSpec(
             "memory", "what I keep in mind; words search it; delete NUMBER; forget", "words"
         ),
         _memory,
+        lacking=_lacking,
     ),
 )

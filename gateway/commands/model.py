@@ -13,6 +13,7 @@ from agent.models.budgets import left_today
 from agent.models.registry import Models
 from agent.runtime.chosen_model import chosen_at
 from agent.text.markdown import bounded
+from agent.text.suggestion import did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
@@ -39,10 +40,12 @@ def _model(tx: Transaction, call: CommandCall) -> Outcome:
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
     name = _default_or(context.models, call.argument)
-    spec = context.models.find(name) if name else _usual(call)
+    spec = _called(context.models, name) if name else _usual(call)
     if spec is None:
         names = ", ".join(model_name(one.name) for one in offered(context.models))
-        unknown = f"There is no model {model_name(call.argument)}. There are: {names}."
+        known = [one.name for one in offered(context.models)]
+        meant = did_you_mean(call.argument, known, "/model {}")
+        unknown = f"There is no model {model_name(call.argument)}.{meant} There are: {names}."
         return Reply(f"{unknown} /model shows them with their prices.")
     return Act(partial(_choose, call=call, name=name and spec.name, spec=spec))
 
@@ -51,6 +54,13 @@ def _default_or(models: Models, argument: str) -> str:
     """What is to be chosen; "" for the usual model. A model that is called so comes first."""
     is_default = argument.lower() == DEFAULT and models.find(argument) is None
     return "" if is_default else argument
+
+
+def _called(models: Models, name: str) -> ModelSpec | None:
+    """By its name; where none is written quite so, by its letters whatever their case."""
+    found = models.find(name)
+    alike = [one for one in models.specs() if one.name.casefold() == name.casefold()]
+    return alike[0] if found is None and len(alike) == 1 else found
 
 
 def _usual(call: CommandCall) -> ModelSpec:

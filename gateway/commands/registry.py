@@ -6,18 +6,24 @@ is once, after a crash too.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from adapters.base import CommandSpec
 from agent.text.markdown import escape
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import ONLY_BY_BUTTON
+from gateway.access.roles import Access
 from gateway.commands import performer
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.activity import ACTIVITY
 from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Plan, Reply
+from gateway.commands.guide import explained
+from gateway.commands.help import help_command, here, saying_why_not
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
 from gateway.commands.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.people.listing import PEOPLE
+from gateway.commands.people.requests import PAIRING
 from gateway.commands.schedules import SCHEDULES
 from gateway.commands.sessions.attach import ATTACHING
 from gateway.commands.sessions.fork import FORKING
@@ -26,6 +32,7 @@ from gateway.commands.sessions.search import FINDING
 from gateway.commands.sessions.sessions import CONVERSATIONS
 from gateway.commands.sessions.switch import OPENING
 from gateway.commands.sessions.transfer import EXCHANGE
+from gateway.commands.settings import SETTINGS
 from gateway.commands.tools import TOOLS
 from gateway.commands.tree.branch_summary import LEAVE, SUMMARIES, SUMMARY, Leaving
 from gateway.commands.tree.branches import BRANCH_POINTS
@@ -45,20 +52,16 @@ from storage.store import Transaction
 COMMAND = re.compile(r"/([a-z][a-z0-9_]{0,31})(?:\s+(.*))?\s*\Z", re.IGNORECASE | re.DOTALL)
 
 
-def _help(tx: Transaction, call: CommandCall) -> Outcome:
-    lines = [f"/{spec.name} · {spec.description}" for spec in command_specs()]
-    hello = "I am a bot. Write to me; in a group, mention me or reply to me."
-    return Reply("\n".join([hello, "", *lines]))
-
-
 COMMANDS: Mapping[str, Command] = {
-    command.spec.name: command
+    command.spec.name: explained(command)
     for command in (
         *CONVERSATIONS,
         *ACTIVITY,
         *SCHEDULES,
         *TOOLS,
-        Command(CommandSpec("help", "what I can do"), _help),
+        *PEOPLE,
+        *PAIRING,
+        help_command(lambda: COMMANDS),
         *OPENING,
         *ATTACHING,
         *FORKING,
@@ -74,6 +77,7 @@ COMMANDS: Mapping[str, Command] = {
         *SUMMARIES,
         *RETRYING,
         *CHOOSING,
+        *SETTINGS,
         *FANNING,
         *ALTERNATIVES,
     )
@@ -121,12 +125,18 @@ def _plan(name: str, call: CommandCall) -> Plan:
     if action is not None:
         return action.plan
     if name in COMMANDS:
-        return COMMANDS[name].plan
-    listed = [spec.name for spec in command_specs()]
-    meant = did_you_mean(name, [*listed, *ALIASES], "/{}")
-    unknown = f"I do not know /{escape(name)}.{meant} /help lists what I know."
-    text = ONLY_BY_BUTTON if name in ACTIONS else unknown
-    return lambda tx, call: Reply(text)
+        return saying_why_not(COMMANDS[name])
+    return _only_by_button if name in ACTIONS else partial(_unknown, name=name)
+
+
+def _only_by_button(tx: Transaction, call: CommandCall) -> Outcome:
+    return Reply(ONLY_BY_BUTTON)
+
+
+def _unknown(tx: Transaction, call: CommandCall, name: str) -> Outcome:
+    known = [command.spec.name for command in here(tx, call, COMMANDS)]
+    meant = did_you_mean(name, [*known, *ALIASES], "/{}")
+    return Reply(f"I do not know /{escape(name)}.{meant} /help lists what I know.")
 
 
 def moves(run: OnMenu) -> bool:
@@ -134,6 +144,12 @@ def moves(run: OnMenu) -> bool:
     says."""
     does = action_of(run) or COMMANDS.get(line_of(run).split()[0])
     return does is not None and does.moves
+
+
+def refused(run: OnMenu, access: Access, who: str) -> str:
+    """Why somebody may not press a button that others may; "" where they may."""
+    does = action_of(run)
+    return does.refused(access, who, private=run.private) if does is not None else ""
 
 
 def line_of(run: OnMenu) -> str:

@@ -28,6 +28,10 @@ HOW = (
     "Write /schedule for the list, /schedule pause 7, /schedule resume 7, /schedule delete 7 with "
     "a number of the list, or /schedule zone Europe/Berlin."
 )
+NOT_HERE = (
+    "Nothing can be scheduled here: the toolset `schedule` is not among `toolsets` under `[tools]` "
+    "in bough.toml, where this bot's owner may put it."
+)
 GONE = "There is no #{number} here. /schedule lists what there is."
 NOT_YOURS = "#{number} is somebody else's: they and the bot's owners may change it."
 OVER = "The time of #{number} is over. Delete it, or ask me to schedule it anew."
@@ -197,11 +201,17 @@ def _turning(page: int, pages: int) -> list[MenuItem]:
     return [*back, *on]
 
 
+def _lacking(tx: Transaction, call: CommandCall) -> str:
+    on = "schedule" in call.context.config.toolsets_at(call.address)
+    return "" if on or tx.schedules.of_conversation(call.address) else NOT_HERE
+
+
 SCHEDULES: Sequence[Command] = (
     Command(
         CommandSpec(
             "schedule", "what is scheduled here; pause N, resume N, delete N, zone NAME", "what"
         ),
         _schedule,
+        lacking=_lacking,
     ),
 )

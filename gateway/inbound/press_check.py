@@ -7,7 +7,7 @@ from typing import assert_never
 from adapters.events import Press
 from gateway.access.denials import NOT_YOURS
 from gateway.access.roles import Access
-from gateway.commands.registry import moves
+from gateway.commands.registry import moves, refused
 from gateway.outbound.buttons import same_place
 from gateway.questions.outcome import outcome
 from gateway.questions.service import Questions
@@ -102,6 +102,8 @@ class PressCheck:
     def _run(self, tx: Transaction, button: ButtonRow, run: OnMenu, press: Press) -> Checked:
         if not self._may_use(button, press):
             return Refused(Why.DENIED, DENIED, button)
+        if why := refused(run, self.access, press.user.identity):
+            return Refused(Why.DENIED, why, button)
         if button.used:
             return Refused(Why.LATE, f"Already done. {button.used}", button)
         if self._ends_a_turn(tx, button, run, press):

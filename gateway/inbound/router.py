@@ -14,12 +14,13 @@ from typing import assert_never
 from pydantic import TypeAdapter
 
 from adapters.events import Conversation, Message, Press, Unreadable, Update, cleaned
-from gateway.access.denials import STRANGER
+from gateway.access.owner_code import OwnerCode
 from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
 from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
 from gateway.commands.registry import parse_command, perform
 from gateway.inbound.edits import first_sent
+from gateway.inbound.newcomers import Newcomers
 from gateway.inbound.press_check import PressCheck
 from gateway.inbound.presses import Presses
 from gateway.inbound.replies import Replies
@@ -36,9 +37,6 @@ log = logging.getLogger(__name__)
 
 _MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
 
-ONE_BY_ONE: Json = {"queue": "strangers"}
-"""How strangers are answered, so that nobody known waits behind them."""
-
 
 @dataclass
 class Router:
@@ -51,15 +49,20 @@ class Router:
     failures: Failures
     notices: Notices
     strangers: Strangers = field(default_factory=Strangers)
+    owner_code: OwnerCode = field(default_factory=OwnerCode)
     _handling: set[int] = field(default_factory=set, init=False)
     """Inbox rows being carried out, so that the sweep leaves them alone."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
     _presses: Presses = field(init=False)
     _replies: Replies = field(init=False)
+    _newcomers: Newcomers = field(init=False)
 
     def __post_init__(self) -> None:
         context = self.context
         self._replies = Replies(context.store, self.access, context.questions, context.composer)
+        self._newcomers = Newcomers(
+            context.store, context.composer, self.access, self.strangers, self.owner_code
+        )
         check = PressCheck(self.access, context.questions, context.turns)
         self._presses = Presses(
             self.context, self.access, self.strangers, check, self._command, self.notices
@@ -176,12 +179,14 @@ class Router:
             await self.context.store.run(work)
 
     async def _message(self, message: Message) -> None:
+        if await self._newcomers.says_owner_code(message, partial(_arrival, message)):
+            return
         command = parse_command(message.text) is not None
         if not command and await self._replies.take(_arrival(message), message):
             return
         allowed = self.access.may_command if command else self.access.may_talk
         if not allowed(message.user.identity):
-            return await self._stranger(message)
+            return await self._newcomers.stranger(message)
         await self._take(_arrival(message), message)
 
     async def _take(self, arrival: Arrival, message: Message) -> bool:
@@ -262,30 +267,6 @@ class Router:
     def _apologise(self, tx: Transaction, message: Message, row: InboxRow) -> None:
         self._say(tx, message, "⚠️ Something went wrong in the bot. Its log says what.")
         tx.inbox.finish([row.id])
-
-    async def _stranger(self, message: Message) -> None:
-        """Somebody unknown: they are told once, in private, who they are to us; where the platform
-        waits for an answer to this very event, they get it. Nothing starts."""
-        identity = message.user.identity
-        if not (message.private or message.handle):
-            return
-        if self.strangers.was_greeted(identity) and not message.handle:
-            return
-        if not self.strangers.answers.admits(identity):
-            return self.strangers.ignored("messages", identity)
-
-        def work(tx: Transaction) -> None:
-            first = tx.directory.greet(identity, message.user.name)
-            if first:
-                tx.directory.audit("stranger", identity, {"name": message.user.name})
-            if first or message.handle:
-                for parcel in self.context.composer.reply(
-                    message, STRANGER.format(identity=identity)
-                ):
-                    tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
-
-        await once_there(partial(self.context.store.run, work), "a stranger")
-        self.strangers.greeted(identity)
 
     def _say(self, tx: Transaction, message: Message, text: str) -> None:
         for parcel in self.context.composer.reply(message, text):

@@ -114,7 +114,7 @@ class Firing:
             "schedules paused", schedule.person, {"schedule": schedule.id, "count": count}
         )
         text = paused_for_access(schedule, count)
-        for owner in self.access.config.owners:
+        for owner in self.access.owners():
             chat = private_chat(owner)
             if chat is not None and self.composer.serves(chat.address):
                 for parcel in self.composer.post(chat.address, text):

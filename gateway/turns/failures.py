@@ -202,6 +202,9 @@ def _with_what_happened(text: str, row: InboxRow) -> str:
 
 def explain(error: ModelError) -> str:
     """What people are told where a model could not be asked, and what they can do."""
+    if error.partial:
+        what = f"⚠️ The answer broke off: {escape(str(error))}."
+        return f"{what} What came of it stays; /retry asks again."
     match error.kind:
         case ModelErrorKind.BUDGET:
             return f"⚠️ {error}"

@@ -4,9 +4,10 @@ import re
 import unicodedata
 
 from agent.text.markdown import bounded, escape
+from agent.text.plain import plain
 from agent.text.untrusted import visible
 from storage.records.attached import label
-from storage.records.entries import Entry, Json, Kind, Label, content_text
+from storage.records.entries import Entry, Json, Kind, Label, content_text, is_cut
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID
 from storage.tree.paths import sort_of
@@ -14,6 +15,9 @@ from storage.tree.paths import sort_of
 PERSONS = frozenset({"user"})
 WORDS = 60
 """Characters of an entry's first words in a list."""
+
+CUT_OFF = " (cut off)"
+"""Behind the words of an answer that broke off."""
 
 _NUMBER = re.compile(r"#?([0-9]{1,9})\Z")
 _QUOTED = re.compile(r'["“„”](.*)["“”]\Z', re.DOTALL)
@@ -103,8 +107,15 @@ def words(entry: Entry) -> str:
 
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
-    """One line, not escaped."""
-    return one_line(words(entry), limit)
+    """One line without Markdown's marks, not escaped."""
+    if is_cut(entry):
+        return preview(words(entry), limit - len(CUT_OFF)) + CUT_OFF
+    return preview(words(entry), limit)
+
+
+def preview(markdown: str, limit: int) -> str:
+    """One line of what a text says, not escaped."""
+    return one_line(plain(markdown[: 8 * limit]), limit)
 
 
 def one_line(text: str, limit: int) -> str:

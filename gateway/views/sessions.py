@@ -1,7 +1,7 @@
 """What sessions are called in lists and answers."""
 
 from agent.text.markdown import escape
-from gateway.views.entries import last_of, one_line, spot, words
+from gateway.views.entries import first_words, last_of, one_line, spot
 from storage.records.entries import Overview
 from storage.store import Transaction
 from storage.tree.paths import TALK
@@ -19,8 +19,8 @@ def cleaned(title: str) -> str:
 
 def name_of(overview: Overview, limit: int = NAME_LIMIT) -> str:
     """The title, else the first words that a person said, else what it is; not escaped."""
-    name = overview.title or (words(overview.first) if overview.first is not None else "")
-    return one_line(name, limit) or f"conversation {overview.session}"
+    said = first_words(overview.first, limit) if overview.first is not None else ""
+    return one_line(overview.title, limit) or said or f"conversation {overview.session}"
 
 
 def quoted_name(overview: Overview) -> str:

@@ -16,6 +16,30 @@ JUDGE = "judge"
 Group = Sequence[tuple[str, Spending]]
 
 
+SHORT_MODELS = 3
+"""Models that the short form names."""
+
+
+def short_usage(tx: Transaction, address: str, *, whole: bool) -> str:
+    """Today and the last 30 days of a conversation, and what was dearest; `whole`: of all
+    conversations, too. At most 12 lines."""
+    today = midnight(tx.now)
+    since = today - (DAYS - 1) * DAY
+    ledger = tx.ledger
+    lines = [
+        f"**This conversation, today:** {_sum(ledger.total(since=today, address=address))}",
+        f"**The last {DAYS} days:** {_sum(ledger.total(since=since, address=address))}",
+        *_lines("By model", ledger.grouped("model", since=since, address=address), SHORT_MODELS),
+    ]
+    if whole:
+        lines += [
+            "",
+            f"**All conversations, today:** {_sum(ledger.total(since=today))}",
+            f"**The last {DAYS} days:** {_sum(ledger.total(since=since))}",
+        ]
+    return "\n".join(lines)
+
+
 def conversation_usage(tx: Transaction, address: str) -> str:
     """Today and the last 30 days of a conversation, by tier, model and person."""
     today = midnight(tx.now)

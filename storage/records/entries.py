@@ -30,6 +30,11 @@ class Kind(StrEnum):
     the notes that a session begins with (told_notes)."""
 
 
+CUT = "cut"
+"""What `stop` says in the body of an assistant's message that broke off while it came: people have
+read this much of it, and there is no more."""
+
+
 class SessionKind(StrEnum):
     CHAT = "chat"
     SUBAGENT = "subagent"
@@ -80,6 +85,11 @@ class Entry:
     author: str
     tokens: int
     time: float
+
+
+def is_cut(entry: Entry) -> bool:
+    """Whether it is an answer that broke off."""
+    return entry.kind is Kind.MESSAGE and entry.body.get("stop") == CUT
 
 
 @dataclass(frozen=True, slots=True)

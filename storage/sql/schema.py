@@ -353,3 +353,13 @@ facts = Table(
     Column("name", Words, primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+chat_settings = Table(
+    "chat_settings",
+    metadata,
+    Column("address", Words, primary_key=True),
+    Column("key", Words, primary_key=True),
+    Column("value", Words, nullable=False),
+    Column("by_whom", Words, nullable=False),
+    Column("time", Double, nullable=False),
+)

@@ -17,9 +17,11 @@ from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.blobs import SqlBlobs
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlButtons
+from storage.sql.repositories.chat_settings import SqlChatChoices
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
+from storage.sql.repositories.people import SqlRequests, SqlRights
 from storage.sql.repositories.questions import SqlQuestions
 from storage.sql.repositories.tools.commands import SqlCommands
 from storage.sql.repositories.tools.grants import SqlGrants
@@ -48,6 +50,7 @@ class SqlTransaction:
         self.inbox = SqlInbox(connection, now)
         self.outbox = SqlOutbox(connection, now)
         self.buttons = SqlButtons(connection)
+        self.chat_settings = SqlChatChoices(connection, now)
         self.questions = SqlQuestions(connection, now)
         self.delegations = SqlDelegations(connection, now)
         self.directory = SqlDirectory(connection, now)
@@ -58,11 +61,19 @@ class SqlTransaction:
         self.notes = SqlNotes(connection, now)
         self.schedules = SqlSchedules(connection, now)
         self.blobs = SqlBlobs(connection, now)
+        self.rights = SqlRights(connection, now)
+        self.pairing = SqlRequests(connection, now)
 
     @property
     def committed(self) -> Committed:
         """What is to be told once it is."""
-        return Committed(frozenset(self.inbox.grew), self.outbox.grew, self.schedules.changed)
+        return Committed(
+            frozenset(self.inbox.grew),
+            self.outbox.grew,
+            self.schedules.changed,
+            self.rights.changed,
+            tuple(self.chat_settings.changes),
+        )
 
 
 class SqlStore:

@@ -29,6 +29,7 @@ from tests.benchmarks import (
     schedule,
     search,
     startup,
+    streaming_model,
     throughput,
     turn,
 )
@@ -37,6 +38,7 @@ from tests.benchmarks.figures import Figure, table
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
     "litellm": litellm_turn.run,
+    "streaming_model": streaming_model.run,
     "growth": growth.run,
     "throughput": throughput.run,
     "append": append.run,

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agent.models.base import REQUIRED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.litellm.model import LONGEST_ERROR, LitellmModel
+from agent.models.litellm.errors import LONGEST_ERROR
+from agent.models.litellm.model import LitellmModel
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule
 from storage.records.entries import Json, message

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
+from agent.models.base import (
+    Heard,
+    Model,
+    ModelError,
+    ModelErrorKind,
+    ModelSpec,
+    Reply,
+    Request,
+)
 from agent.models.litellm.model import LitellmModel
 from agent.models.scripted import Answer, Call, Rule, ScriptedModel, Spent, When
 from storage.records.entries import Json, message
@@ -22,25 +30,37 @@ Ask = Callable[..., Awaitable[Reply]]
 Prepare = Callable[[Sequence[Rule]], Awaitable[Ask]]
 
 
-def asking(model: Model, **spec: Any) -> Ask:
-    async def ask(*messages: Json, tools: Sequence[Json] = (), **more: Any) -> Reply:
-        return await model.complete(
-            Request(ModelSpec("parent", "m", **spec, **more), messages, tools)
+def asking(model: Model, *, streamed: bool = False, **spec: Any) -> Ask:
+    async def ask(
+        *messages: Json,
+        tools: Sequence[Json] = (),
+        heard: Heard | None = None,
+        whole: bool = False,
+        **more: Any,
+    ) -> Reply:
+        pieces: list[str] = []
+        if heard is None and streamed and not whole:
+            heard = pieces.append
+        reply = await model.complete(
+            Request(ModelSpec("parent", "m", **spec, **more), messages, tools, heard=heard)
         )
+        assert reply.content.startswith("".join(pieces))
+        return reply
 
     return ask
 
 
-@pytest.fixture(params=["scripted", "litellm"])
+@pytest.fixture(params=["scripted", "litellm", "scripted, streamed", "litellm, streamed"])
 async def prepare(request: pytest.FixtureRequest) -> AsyncIterator[Prepare]:
     """Makes a model that follows rules, and gives the way to ask it."""
+    name, _, streamed = request.param.partition(", ")
     async with AsyncExitStack() as stack:
 
         async def prepare(rules: Sequence[Rule]) -> Ask:
-            if request.param == "scripted":
-                return asking(ScriptedModel(rules))
+            if name == "scripted":
+                return asking(ScriptedModel(rules), streamed=bool(streamed))
             server = await stack.enter_async_context(ModelServer(rules))
-            return asking(LitellmModel(timeout=30), api_base=server.url)
+            return asking(LitellmModel(timeout=30), streamed=bool(streamed), api_base=server.url)
 
         yield prepare
 
@@ -152,8 +172,53 @@ async def test_a_busy_model_says_how_long_to_wait(prepare: Prepare) -> None:
     answer = Answer(text="too fast", error=ModelErrorKind.RATE_LIMIT, retry_after=1.5)
     ask = await prepare([Rule(reply=answer)])
     with pytest.raises(ModelError, match="too fast") as caught:
-        await ask(USER)
+        await ask(USER, whole=True)
     assert caught.value.retry_after == 1.5
+
+
+async def test_a_text_is_heard_as_it_comes(prepare: Prepare) -> None:
+    text = "One, two,\n\nthree: 💡 שלום"
+    ask = await prepare([Rule(reply=Answer(text=text, tool_calls=(Call(name="think"),)))])
+    heard: list[str] = []
+    reply = await ask(USER, tools=[TOOL], heard=heard.append)
+    assert "".join(heard) == reply.content == text
+    assert len(heard) > 1
+    assert [call.name for call in reply.tool_calls] == ["think"]
+
+
+async def test_the_first_words_are_heard_before_the_last_ones_are_there(prepare: Prepare) -> None:
+    ask = await prepare([Rule(reply=Answer(text="soon later", pace=3600))])
+    heard, first = list[str](), asyncio.Event()
+
+    def hear(piece: str) -> None:
+        heard.append(piece)
+        first.set()
+
+    task = asyncio.ensure_future(ask(USER, heard=hear))
+    async with asyncio.timeout(60):
+        await first.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "".join(heard).strip() == "soon"
+
+
+async def test_an_answer_that_breaks_off_says_what_was_heard(prepare: Prepare) -> None:
+    answer = Answer(text="Once upon a", error=ModelErrorKind.UNAVAILABLE)
+    ask = await prepare([Rule(reply=answer)])
+    heard: list[str] = []
+    with pytest.raises(ModelError) as caught:
+        await ask(USER, heard=heard.append)
+    assert caught.value.partial == "".join(heard) == "Once upon a"
+    assert caught.value.kind is ModelErrorKind.UNAVAILABLE
+
+
+async def test_a_failure_before_the_first_word_has_nothing_of_an_answer(prepare: Prepare) -> None:
+    ask = await prepare([Rule(reply=Answer(error=ModelErrorKind.RATE_LIMIT, retry_after=1.5))])
+    heard: list[str] = []
+    with pytest.raises(ModelError) as caught:
+        await ask(USER, heard=heard.append)
+    assert (caught.value.partial, caught.value.retry_after, heard) == ("", 1.5, [])
 
 
 async def test_parallel_calls_get_each_its_own_answer(prepare: Prepare) -> None:

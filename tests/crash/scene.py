@@ -173,11 +173,13 @@ async def _scene(
                 "token": telegram.token,
                 "base_url": telegram.base_url,
                 "base_file_url": telegram.base_file_url,
+                **sections.get("telegram", {}),
             },
             "models": sections.get("models") or {"parent": {"model": write_rules(folder, rules())}},
             "access": {"owners": [f"telegram:{ANN}"], "approvers": ["telegram:*"]},
         }
-        config = write_config(folder, **given | dict(sections))
+        more = {name: section for name, section in sections.items() if name != "telegram"}
+        config = write_config(folder, **given | more)
         gateway = GatewayProcess(config, forked=not module, module=module)
         async with gateway:
             yield Scene(telegram, gateway, Database(folder / "bough.db"))

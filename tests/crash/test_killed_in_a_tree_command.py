@@ -172,6 +172,19 @@ async def test_a_button_that_was_only_pressed_is_carried_out_once(walk: Walk) ->
     assert [move[0] for move in walk.tree.moves] == ["undo", "goto"]
 
 
+async def test_a_setting_that_was_only_pressed_is_chosen_once(walk: Walk) -> None:
+    listed = await walk.hears("/settings")
+    walk.running.database.stall("INSERT ON chat_settings")
+    walk.presses(listed, "Busy: queue")
+    await walk.killed_before_it_is_done()
+    assert walk.trees.audited("setting") == 0
+    assert await walk.goes_on() == []
+    assert walk.texts[-1].startswith("✅ busy: queue.")
+    assert walk.trees.audited("setting") == 1
+    shown = await walk.hears("/settings")
+    assert "busy · queue (chosen here)" in shown["text"]
+
+
 async def test_a_changed_message_is_asked_once(walk: Walk) -> None:
     said = walk.says("three")
     await walk.running.quiet()

@@ -16,6 +16,8 @@ from tests.support.gateway_process import GatewayProcess, write_config, write_ru
 pytestmark = pytest.mark.crash
 
 WORDS = "Look in the attic"
+ANSWER = "answer to [discord:"
+"""How one begins where several people talk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +166,22 @@ async def test_a_worker_is_told_of_an_extension_once_whenever_the_kill_comes(
     await running.gateway.start()
     await running.said("new is completed by worker")
     assert [running.database.replies(tier) for tier in ("worker", "overseer")] == [2, 1]
+
+
+async def test_a_first_mention_in_a_channel_and_a_thread_while_it_is_dead_is_answered_once(
+    running: Scene,
+) -> None:
+    discord = running.discord
+    discord.say(discord.general, "bob", f"{discord.mention} before")
+    await running.said(ANSWER, channel=discord.general)
+    await running.gateway.kill()
+    new, thread = discord.world.channel("new"), discord.thread("details")
+    discord.say(new, "bob", f"{discord.mention} in the channel")
+    discord.say(thread, "bob", f"{discord.mention} in the thread")
+    for _ in range(2):
+        await running.gateway.start()
+        for place, words in ((new, "in the channel"), (thread, "in the thread")):
+            (text,) = await running.said(ANSWER, channel=place)
+            assert text.endswith(f"bob: {words}")
+        await running.gateway.kill()
+    assert len(discord.said(discord.general)) == 1

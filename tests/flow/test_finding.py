@@ -33,8 +33,8 @@ async def test_what_was_said_is_found_at_once_with_a_button_to_go_there(store: S
         await talk(g, "roses")
         shown = await command(g, "/search colosseum")
         assert shown.text.splitlines() == [
-            r"**#1** · 0 s ago · the \*Colosseum\* in Rome",
-            r"the \*Colosseum\* in Rome",
+            r"**#1** · 0 s ago · the Colosseum in Rome",
+            r"the Colosseum in Rome",
         ]
         assert labels(shown) == ["#1"]
         await press(g, shown, "#1")

@@ -192,7 +192,7 @@ async def test_a_platform_that_is_away_does_not_stop_who_is_sure(place: Place) -
     assert status == 0, text
     assert "nothing answers at that address" in text
     assert "Errno" not in text
-    assert "Nobody may talk to the bot until" in text
+    assert "whoever writes it to the bot owns it" in text
 
 
 async def test_a_place_where_nothing_can_be_written_is_said_before_anything_is_asked(

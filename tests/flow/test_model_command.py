@@ -254,6 +254,29 @@ async def test_what_is_not_there_changes_nothing_and_says_what_is(store: Store) 
         assert await changes(store) == []
 
 
+async def test_its_letters_count_whatever_their_case_and_a_slip_has_a_nearest(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=MODELS) as g:
+        assert "**cheap** answers on this branch" in (await command(g, "/model CHEAP")).text
+        assert "Did you mean /model cheap?" in (await command(g, "/model chaep")).text
+        await talk(g, "one")
+        assert asked(g) == "cheap"
+
+
+async def test_a_new_conversation_says_that_a_model_that_waited_was_not_chosen(
+    store: Store,
+) -> None:
+    model = SlowModel(ECHO)
+    async with gateway(store=store, model=model, config=MODELS) as g:
+        await g.chat.say("slow one")
+        await model.began.wait()
+        await g.chat.say("/model cheap")
+        await g.hears("**cheap** is to answer here as soon as this turn is over.")
+        shown = await command(g, "/new")
+        assert "was not chosen any more: /model chooses it here." in shown.text
+        assert await changes(store) == []
+        assert "not chosen" not in (await command(g, "/new")).text
+
+
 async def test_the_same_once_more_is_no_entry(store: Store) -> None:
     async with gateway(ECHO, store=store, config=MODELS) as g:
         assert "answers here already" in (await command(g, "/model default")).text

@@ -2,13 +2,16 @@
 
 import asyncio
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 from adapters.events import Conversation, Unreadable
 from adapters.recording import RecordingAdapter, Shown
 from adapters.telegram.render import render
+from gateway.commands.people.requests import MOST_NOTICES, MOST_REQUESTS, ask
 from storage.records.entries import Json
-from storage.store import Store
+from storage.sql.store import SqlStore
+from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 from tests.flow.discord_gateway import MALLORY, OLGA, discord_gateway
@@ -22,6 +25,7 @@ from tests.flow.telegram_gateway import (
     says,
     telegram_gateway,
 )
+from tests.support.stores import Clock
 
 CLOSED = {"access": {"owners": ["telegram:1"]}}
 PLAIN = [says("parent", "you said: {last}")]
@@ -147,7 +151,7 @@ async def test_five_hundred_strangers_leave_little_and_nobody_known_waits_for_th
         rows, used = size(tmp_path)
         for number in range(500):
             await g.chat.say("/start", chat=str(1000 + number), user=str(1000 + number))
-        assert size(tmp_path)[0] - rows <= 60
+        assert size(tmp_path)[0] - rows <= 20 * 4 + 10 * 3
         assert size(tmp_path)[1] - used <= 150_000
         await g.chat.say("hello")
         await g.hears("so be it")
@@ -199,3 +203,29 @@ async def test_odd_events_of_a_busy_server_leave_few_rows(store: Store) -> None:
         await g.app.router.note_ignored(now=True)
         [(_, _, details, _)] = await store.read(lambda tx: tx.directory.audits("over the limit"))
         assert (details["ignored"], details["people"]) == (200, 3)
+
+
+async def test_ten_thousand_strangers_over_days_leave_as_many_requests_as_are_kept(
+    database: str,
+) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store, config=CLOSED) as g:
+        access, composer = g.app.router.access, g.app.router.context.composer
+
+        def ask_all(tx: Transaction, first: int) -> None:
+            for number in range(first, first + 500):
+                assert ask(tx, access, composer, f"telegram:{10_000 + number}", f"N{number}")
+
+        for first in range(0, 10_000, 500):
+            clock.now += 600.0
+            await store.run(partial(ask_all, first=first))
+            await g.app._look_after_people()
+        await g.settled()
+        kept = await store.read(lambda tx: tx.pairing.all())
+        assert len(kept) == MOST_REQUESTS
+        hours = 20 * 600 // 3_600 + 1
+        one_by_one = [text for text in g.chat.texts("1") if "asks to be let in" in text]
+        summed_up = [text for text in g.chat.texts("1") if "more people asked" in text]
+        assert len(one_by_one) <= MOST_NOTICES * hours
+        assert 1 <= len(summed_up) <= hours

@@ -82,7 +82,7 @@ async def test_doctor_names_each_thing_that_is_to_be_mended(place: Place) -> Non
     place.config["telegram"] |= {"token": f"2000:{SECRETS[0]}"}
     place.config["models"]["parent"] |= {"api_base": "http://127.0.0.1:9/v1"}
     place.config["models"]["worker"] |= {"api_key": f"{KEY}-wrong"}
-    place.config["access"] = {"allow": []}
+    place.config["access"] = {"allow": [], "pairing": False}
     place.config["storage"] = {"url": f"sqlite:///{place.folder}/nowhere/bough.db"}
     status, text = await place.doctor()
     assert status == 1

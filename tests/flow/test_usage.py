@@ -7,6 +7,7 @@ from storage.records.entries import Usage
 from storage.records.ledger import LedgerLine
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
+from tests.flow.chatting import command, press
 from tests.flow.conftest import Gateway, gateway
 from tests.support.stores import Clock, new_session
 
@@ -42,7 +43,7 @@ JUDGED = [
 
 
 async def usage(g: Gateway, *, chat: str = "1", user: str = "1", private: bool = True) -> str:
-    await g.chat.say("/usage", chat=chat, user=user, private=private)
+    await g.chat.say("/usage all", chat=chat, user=user, private=private)
     return (await g.hears("This conversation, today", chat=chat)).text.replace("\\", "")
 
 
@@ -210,3 +211,16 @@ async def test_two_empty_replies_are_paid_for_though_they_are_no_answer(store: S
         await g.chat.say("go")
         await g.hears("empty answer")
         assert "2,000 tokens in, 20 out · 2 calls" in await usage(g)
+
+
+async def test_a_few_lines_say_what_matters_and_a_button_says_the_rest(store: Store) -> None:
+    async with gateway(JUDGED, store=store, config=CONFIG) as g:
+        await g.chat.say("go")
+        await g.hears("so it is")
+        shown = await command(g, "/usage")
+        assert len(shown.text.splitlines()) <= 12
+        assert "**All conversations, today:**" in shown.text and "By tier" not in shown.text
+        await press(g, shown, "More")
+        assert "By tier" in shown.text and "By day" in shown.text
+        await g.chat.say("/usage", user="2", chat="2")
+        assert "All conv" not in (await g.hears("This conversation", chat="2")).text

@@ -24,7 +24,7 @@ from aiohttp import web
 from tests.stand_ins.discord_console import converse
 from tests.stand_ins.discord_files import UPLOAD_LIMIT, Sent
 from tests.stand_ins.discord_gateway import Gateway
-from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest
+from tests.stand_ins.discord_rest import BASE, Fault, Injection, Request, Rest, reply
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 
 _SLASH, _COMPONENT, _FORM = 2, 3, 5
@@ -53,6 +53,9 @@ class DiscordServer:
         self.general = self.world.channel("general")
         application = self.rest.application()
         application.router.add_get("/gateway/", self.gateway.serve)
+        application.router.add_get(f"{BASE}/gateway/bot", self._gateway_bot)
+        self.shards = 1
+        """Connections that Discord asks for."""
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
 
     async def __aenter__(self) -> Self:
@@ -72,6 +75,11 @@ class DiscordServer:
     ) -> None:
         await self.gateway.drop(resumable=False, code=1001)
         await self._runner.cleanup()
+
+    async def _gateway_bot(self, _: web.Request) -> web.Response:
+        limit = {"total": 1000, "remaining": 999, "reset_after": 1, "max_concurrency": 1}
+        answer = {"url": self.gateway_url, "shards": self.shards, "session_start_limit": limit}
+        return reply(answer)
 
     @property
     def api_base(self) -> str:

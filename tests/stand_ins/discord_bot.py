@@ -16,9 +16,9 @@ COMMANDS = [CommandSpec("new", "Start anew"), CommandSpec("goto", "Go to an entr
 
 
 class Bot:
-    def __init__(self, server: DiscordServer) -> None:
+    def __init__(self, server: DiscordServer, shards: int | None = 1) -> None:
         self.server = server
-        self.adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url, COMMANDS)
+        self.adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url, COMMANDS, shards)
         self.received: list[Update] = []
         self.open = asyncio.Event()
         """While it is not set, messages are not committed; presses and commands are."""
@@ -78,9 +78,11 @@ class Bot:
 
 @asynccontextmanager
 async def running(
-    server: DiscordServer, cursors: Mapping[str, str] | None = None
+    server: DiscordServer,
+    cursors: Mapping[str, str] | None = None,
+    shards: int | None = 1,
 ) -> AsyncIterator[Bot]:
-    bot = Bot(server)
+    bot = Bot(server, shards)
     await bot.start(cursors)
     try:
         yield bot

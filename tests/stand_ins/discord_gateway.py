@@ -50,6 +50,8 @@ class Connection:
 class Session:
     id: str
     intents: int
+    shard: tuple[int, int]
+    """Its number, and how many there are."""
     connection: Connection | None
     events: list[tuple[str, Json]] = field(default_factory=list)
     """All of them; the number of an event is its position, from 1."""
@@ -80,6 +82,11 @@ class Gateway:
         """Whether new connections are refused with 503."""
         self.refused_intents = _PRIVILEGED
         """Intents that are answered with 4014."""
+        self.shards: list[tuple[int, int]] = []
+        """Of each IDENTIFY, in order."""
+        self.heartbeat_ms = _HEARTBEAT_MS
+        self.deaf = False
+        """Whether heartbeats stay without an answer."""
         self.oddities: dict[str, Callable[[Json], Any]] = {}
         """What becomes of the data of READY and GUILD_CREATE before they are sent, by their name;
         each is used once."""
@@ -88,12 +95,31 @@ class Gateway:
         """To every session that subscribed to such events, connected or not."""
         private = "guild_id" not in data
         for session in self.sessions.values():
+            if not self._concerns(session, private):
+                continue
             wanted = _DIRECT_MESSAGES if private else _GUILD_MESSAGES
             if event.startswith("MESSAGE_"):
                 if session.intents & wanted:
                     session.add(event, self._seen(event, data))
             elif event == "INTERACTION_CREATE" or session.intents & _GUILDS:
                 session.add(event, data)
+
+    def _concerns(self, session: Session, private: bool) -> bool:
+        """A server belongs to one shard; what is private comes to the first."""
+        number, count = session.shard
+        return number == (0 if private else (self.world.guild_id >> 22) % count)
+
+    async def ask_to_reconnect(self) -> None:
+        """As Discord does now and then, with a session that can be resumed."""
+        for connection in list(self.connections):
+            connection.send(RECONNECT, None)
+
+    async def invalidate(self, *, resumable: bool) -> None:
+        """End the sessions, or only say that they have to be taken up anew."""
+        if not resumable:
+            self.sessions.clear()
+        for connection in list(self.connections):
+            connection.send(INVALID, resumable)
 
     def send_raw(self, event: str, data: Any) -> None:
         """To every session, whatever it is."""
@@ -125,7 +151,7 @@ class Gateway:
         self.connections.add(connection)
         self.opened += 1
         writer = asyncio.create_task(connection.write())
-        connection.send(HELLO, {"heartbeat_interval": _HEARTBEAT_MS})
+        connection.send(HELLO, {"heartbeat_interval": self.heartbeat_ms})
         try:
             async for frame in socket:
                 if frame.type is WSMsgType.TEXT:
@@ -141,7 +167,7 @@ class Gateway:
 
     async def _handle(self, connection: Connection, frame: Json) -> None:
         match frame["op"]:
-            case 1:
+            case 1 if not self.deaf:
                 connection.send(ACK, None)
             case 2:
                 await self._identify(connection, frame["d"])
@@ -156,22 +182,26 @@ class Gateway:
             await connection.socket.close(code=DISALLOWED_INTENTS)
             return
         self.identified += 1
-        session = Session(secrets.token_hex(16), data["intents"], connection)
+        number, count = data.get("shard", (0, 1))
+        self.shards.append((number, count))
+        session = Session(secrets.token_hex(16), data["intents"], (number, count), connection)
         self.sessions[session.id] = session
-        guild = str(self.world.guild_id)
+        here = self._concerns(session, private=False)
+        guilds = [{"id": str(self.world.guild_id), "unavailable": True}] if here else []
         self._begin(
             session,
             "READY",
             {
                 "v": 10,
                 "user": self.world.bot.json(),
-                "guilds": [{"id": guild, "unavailable": True}],
+                "guilds": guilds,
+                "shard": [number, count],
                 "session_id": session.id,
                 "resume_gateway_url": self.url,
                 "application": {"id": str(self.world.bot.id), "flags": 0},
             },
         )
-        if session.intents & _GUILDS:
+        if here and session.intents & _GUILDS:
             self._begin(session, "GUILD_CREATE", self.world.guild_json())
 
     def _resume(self, connection: Connection, data: Json) -> None:

@@ -15,10 +15,10 @@ import json
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, assert_never
+from typing import Any, Literal, Self, assert_never
 
 from aiohttp import web
 
@@ -68,7 +68,15 @@ class Slow:
     seconds: float
 
 
-Fault = Status | Body | Cut | Hang | Slow
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Begin a stream with these bytes, piece by piece, and then end it, or do this."""
+
+    pieces: Sequence[bytes]
+    then: Literal["end", "cut", "hang"] = "end"
+
+
+Fault = Status | Body | Cut | Hang | Slow | Events
 
 HTML = Body("<html><body>Welcome to nginx!</body></html>", "text/html")
 INVALID_JSON = Body('{"id": "chatcmpl-1", "choices": [{"mess')
@@ -116,7 +124,8 @@ class ModelServer:
 
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=LARGEST_REQUEST)
-        app.router.add_post("/v1/chat/completions", self._chat)
+        for path in ("/v1/chat/completions", "/v1/messages"):  # of Claude's, for faults only
+            app.router.add_post(path, self._chat)
         app.router.add_get("/v1/models", self._models)
         # Handlers are cancelled when their client goes, so that Hang can tell.
         self._runner = web.AppRunner(
@@ -165,6 +174,8 @@ class ModelServer:
                 return web.Response()
             case Hang():
                 return await self._hang()
+            case Events() as events:
+                return await self._send(request, events)
             case Slow(seconds):
                 await asyncio.sleep(seconds)
                 return await self._answer(request, received)
@@ -180,15 +191,61 @@ class ModelServer:
             self.hung_up.set()
         return web.Response()
 
+    async def _send(self, request: web.Request, events: Events) -> web.StreamResponse:
+        response = await _begun(request)
+        for piece in events.pieces:
+            await response.write(piece)
+        match events.then:
+            case "cut":
+                assert request.transport is not None
+                request.transport.close()
+            case "hang":
+                await self._hang()
+            case "end":
+                await response.write_eof()
+        return response
+
     async def _answer(self, request: web.Request, received: Received) -> web.StreamResponse:
-        spec = ModelSpec(name=received.model, model=received.model)
+        if received.body.get("stream"):
+            return await self._stream(request, received)
         try:
-            reply = await self._model.complete(Request(spec, received.messages, received.tools))
+            reply = await self._model.complete(_asked(received))
         except ModelError as error:
             return _failure(error)
-        if received.body.get("stream"):
-            return await _stream(request, received, reply)
         return web.json_response(_completion(received, reply))
+
+    async def _stream(self, request: web.Request, received: Received) -> web.StreamResponse:
+        """The same answer as server-sent events, as the rules say it: word by word where they have
+        a pace. What fails after the first word is cut, or says why within the stream."""
+        words: asyncio.Queue[str] = asyncio.Queue()
+        asked = replace(_asked(received), heard=words.put_nowait)
+        answering = asyncio.create_task(self._model.complete(asked))
+        try:
+            first = await _next_word(words, answering)
+            if first is None and answering.exception() is not None:
+                await answering
+            response = await _begun(request)
+            head = _chunk(received, {"role": "assistant", "content": ""})
+            await _write(response, head)
+            text = ""
+            word: str | None = first
+            while word is not None:
+                text += word
+                for piece in _pieces(word):
+                    await _write(response, _chunk(received, {"content": piece}))
+                word = await _next_word(words, answering)
+            reply = await answering
+        except ModelError as error:
+            if not error.partial:
+                return _failure(error)
+            await _break_off(request, response, error)
+            return response
+        finally:
+            answering.cancel()
+        for event in _last_events(received, reply, text):
+            await _write(response, event)
+        await response.write(b"data: [DONE]\n\n")
+        return response
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -204,21 +261,37 @@ def _parse(body: Any, headers: Mapping[str, str]) -> Received:
     )
 
 
+_FAILURES = {
+    ModelErrorKind.AUTH: (401, "invalid_api_key"),
+    ModelErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded"),
+    ModelErrorKind.CONTEXT_LENGTH: (400, "context_length_exceeded"),
+    ModelErrorKind.BAD_REQUEST: (400, "invalid_request_error"),
+    ModelErrorKind.UNAVAILABLE: (503, "server_error"),
+}
+
+
 def _failure(error: ModelError) -> web.Response:
     """A scripted error as OpenAI's server would put it."""
-    status, code = {
-        ModelErrorKind.AUTH: (401, "invalid_api_key"),
-        ModelErrorKind.RATE_LIMIT: (429, "rate_limit_exceeded"),
-        ModelErrorKind.CONTEXT_LENGTH: (400, "context_length_exceeded"),
-        ModelErrorKind.BAD_REQUEST: (400, "invalid_request_error"),
-        ModelErrorKind.UNAVAILABLE: (503, "server_error"),
-        ModelErrorKind.BAD_REPLY: (200, ""),
-    }[error.kind]
     if error.kind is ModelErrorKind.BAD_REPLY:
         return web.Response(text=HTML.body, content_type=HTML.content_type)
+    status, code = _FAILURES[error.kind]
     headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:g}"}
     text = _error_body(str(error), code)
     return web.Response(status=status, text=text, headers=headers, content_type="application/json")
+
+
+async def _break_off(request: web.Request, response: web.StreamResponse, error: ModelError) -> None:
+    """The same in the middle of a stream: "unavailable" is a cut connection."""
+    match error.kind:
+        case ModelErrorKind.UNAVAILABLE:
+            assert request.transport is not None
+            request.transport.close()
+        case ModelErrorKind.BAD_REPLY:
+            await response.write(b'data: {"choices": [{"del\n\n')
+        case kind:
+            await response.write(
+                f"data: {_error_body(str(error), _FAILURES[kind][1])}\n\n".encode()
+            )
 
 
 def _error_body(message: str, code: str = "injected") -> str:
@@ -242,27 +315,66 @@ def _completion(received: Received, reply: Reply) -> Json:
     }
 
 
-async def _stream(request: web.Request, received: Received, reply: Reply) -> web.StreamResponse:
-    """The same answer as server-sent events: text in pieces, each tool call in one."""
+def _asked(received: Received) -> Request:
+    spec = ModelSpec(name=received.model, model=received.model)
+    return Request(spec, received.messages, received.tools)
+
+
+async def _next_word(words: asyncio.Queue[str], answering: asyncio.Task[Reply]) -> str | None:
+    """None where the answer is over."""
+    if words.empty() and not answering.done():
+        word = asyncio.create_task(words.get())
+        try:
+            await asyncio.wait({word, answering}, return_when=asyncio.FIRST_COMPLETED)
+            if word.done():
+                return word.result()
+        finally:
+            word.cancel()
+    return None if words.empty() else words.get_nowait()
+
+
+async def _begun(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    whole = _completion(received, reply)
-    pieces = range(0, len(reply.content), CHUNK)
-    deltas: list[Json] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": reply.content[start : start + CHUNK]} for start in pieces]
-    deltas += [
-        {"tool_calls": [{"index": index, **call}]}
-        for index, call in enumerate(reply.raw.get("tool_calls", []))
-    ]
-    choices: list[Json] = [{"index": 0, "finish_reason": None, "delta": delta} for delta in deltas]
-    choices.append({"index": 0, "finish_reason": whole["choices"][0]["finish_reason"], "delta": {}})
-    head = {**whole, "object": "chat.completion.chunk", "usage": None}
-    events: list[Json] = [{**head, "choices": [choice]} for choice in choices]
-    events.append({**head, "choices": [], "usage": whole["usage"]})
-    for event in events:
-        await response.write(f"data: {json.dumps(event)}\n\n".encode())
-    await response.write(b"data: [DONE]\n\n")
     return response
+
+
+async def _write(response: web.StreamResponse, event: Json) -> None:
+    await response.write(f"data: {json.dumps(event)}\n\n".encode())
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[start : start + CHUNK] for start in range(0, len(text), CHUNK)]
+
+
+def _chunk(received: Received, delta: Json, **more: Any) -> Json:
+    choice = {"index": 0, "finish_reason": None, "delta": delta} | more
+    return {
+        "id": "chatcmpl-stand-in",
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": received.model,
+        "choices": [choice],
+    }
+
+
+def _last_events(received: Received, reply: Reply, told: str) -> list[Json]:
+    """What is left of the text, each call of a tool in two halves, the end, the usage."""
+    whole = _completion(received, reply)
+    deltas: list[Json] = [{"content": piece} for piece in _pieces(reply.content[len(told) :])]
+    for index, call in enumerate(reply.raw.get("tool_calls", [])):
+        arguments = call["function"]["arguments"]
+        half = len(arguments) // 2
+        first = {**call, "function": {**call["function"], "arguments": arguments[:half]}}
+        rest = {"function": {"arguments": arguments[half:]}}
+        deltas += [{"tool_calls": [{"index": index, **part}]} for part in (first, rest)]
+    events = [_chunk(received, delta) for delta in deltas]
+    finish = whole["choices"][0]["finish_reason"]
+    events.append(_chunk(received, {}, finish_reason=finish))
+    options = received.body.get("stream_options") or {}
+    if options.get("include_usage"):
+        events.append({**_chunk(received, {}), "choices": [], "usage": whole["usage"]})
+    return events
 
 
 async def _serve(rules: Path, port: int) -> None:

@@ -15,6 +15,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -50,6 +52,8 @@ class TelegramServer:
     port: int = 0
     username: str = "bough_bot"
     clock: Callable[[], float] = time.time
+    clock_ahead: timedelta = timedelta()
+    """By which the dates of its answers are wrong."""
     sent: list[Call] = field(default_factory=list)
     """Every request, in order of arrival, getUpdates too; a download is of the method "file"."""
     violations: list[str] = field(default_factory=list)
@@ -79,6 +83,7 @@ class TelegramServer:
         site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
+        self._delivering = asyncio.create_task(self.methods.deliveries.run())
         return self
 
     async def __aexit__(
@@ -88,6 +93,8 @@ class TelegramServer:
         trace: TracebackType | None,
     ) -> None:
         self.methods.release()
+        self._delivering.cancel()
+        await asyncio.wait([self._delivering])
         await self._runner.cleanup()
 
     @property
@@ -292,7 +299,8 @@ class TelegramServer:
             self.violations += self._spec.reply(call.method, call.result)
         if kind in ("cut_before", "cut_after") and request.transport is not None:
             request.transport.abort()
-        return web.json_response({"ok": True, "result": call.result})
+        headers = {"Date": format_datetime(datetime.now(UTC) + self.clock_ahead, usegmt=True)}
+        return web.json_response({"ok": True, "result": call.result}, headers=headers)
 
     async def _download(self, request: web.Request, path: str, kind: str) -> web.StreamResponse:
         """A cut after the work is one in the middle of the content."""

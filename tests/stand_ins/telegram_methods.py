@@ -13,6 +13,7 @@ from tests.stand_ins.telegram_checks import (
     checked_text,
     picture_size,
 )
+from tests.stand_ins.telegram_webhook import Deliveries, checked_hook
 from tests.stand_ins.telegram_world import STALE, Chat, World
 
 Method = Callable[[Json], Awaitable[Any]]
@@ -27,6 +28,7 @@ class Methods:
         self._wait_change = wait_change
         self._poll: object | None = None
         self.webhook = ""
+        self.deliveries = Deliveries(world, wait_change)
         self.commands: list[Json] = []
         self.answers: list[Json] = []
         """What presses were answered with, in order."""
@@ -44,6 +46,7 @@ class Methods:
             "sendMessage": self._send_message,
             "sendPhoto": self._send_photo,
             "setMyCommands": self._set_my_commands,
+            "setWebhook": self._set_webhook,
         }
 
     async def _get_me(self, params: Json) -> Json:
@@ -88,10 +91,22 @@ class Methods:
             "url": self.webhook,
             "has_custom_certificate": False,
             "pending_update_count": waiting,
+            **self.deliveries.info(),
         }
 
+    async def _set_webhook(self, params: Json) -> bool:
+        """Ends a getUpdates that is being held."""
+        hook = checked_hook(params)
+        self.webhook, self.deliveries.hook = hook.url, hook
+        if "allowed_updates" in params:
+            self._world.allowed = params["allowed_updates"]
+        if params.get("drop_pending_updates"):
+            self._world.forget()
+        self.release()
+        return True
+
     async def _delete_webhook(self, params: Json) -> bool:
-        self.webhook = ""
+        self.webhook, self.deliveries.hook = "", None
         if params.get("drop_pending_updates"):
             self._world.forget()
         return True

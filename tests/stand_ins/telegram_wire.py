@@ -16,7 +16,16 @@ FaultKind = Literal[
 """502 answers with HTML, like a proxy; a cut is a connection that ends before or after the work."""
 
 _NUMBERS = frozenset(
-    ["offset", "limit", "timeout", "chat_id", "message_id", "message_thread_id", "cache_time"]
+    [
+        "offset",
+        "limit",
+        "timeout",
+        "chat_id",
+        "message_id",
+        "message_thread_id",
+        "cache_time",
+        "max_connections",
+    ]
 )
 _SWITCHES = frozenset(["show_alert", "drop_pending_updates", "disable_notification"])
 _OBJECTS = frozenset(

@@ -237,6 +237,10 @@ class World:
     def confirm(self, below: int) -> None:
         self._updates = [(when, u) for when, u in self._updates if u["update_id"] >= below]
 
+    def drop(self, number: int) -> None:
+        """One update is with the bot."""
+        self._updates = [(when, u) for when, u in self._updates if u["update_id"] != number]
+
     def forget(self) -> None:
         self._updates.clear()
 

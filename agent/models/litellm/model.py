@@ -6,17 +6,12 @@ is kept quiet and does nothing on its own: no telemetry, no retries, no logs of 
 
 import asyncio
 import importlib
-import json
 import logging
 import os
-import re
+import sys
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
-from http import HTTPStatus
-from itertools import count, islice
+from collections.abc import Set
 from typing import Any
-from uuid import uuid4
 
 from agent.models.base import (
     ModelError,
@@ -24,30 +19,24 @@ from agent.models.base import (
     ModelSpec,
     Reply,
     Request,
-    ToolCall,
-    host_of,
 )
-from agent.models.litellm.prompt_cache import cache_use, marked, takes_marks
+from agent.models.heard import Listener, partial_usage
+from agent.models.litellm.errors import model_error, translated
+from agent.models.litellm.prompt_cache import marked, takes_marks
+from agent.models.litellm.reading import read
+from agent.models.litellm.refusals import Extra, refused
 from agent.models.litellm.sendable import OPENAI, sendable
-from agent.models.litellm.tool_choice import refuses_wish, tool_choice
+from agent.models.litellm.streaming import streamed
+from agent.models.litellm.tool_choice import tool_choice
 from agent.models.litellm.usage import (
-    CachePrices,
     listed_cache_prices,
-    own_price,
+    priced,
     read_leniently,
 )
-from agent.models.retry import read_retry_after
-from agent.models.usage import count as token_count
-from agent.models.usage import dollars, estimated_input, estimated_output
 from agent.text.suggestion import nearest
-from agent.text.untrusted import storable
-from storage.records.entries import Json, Usage
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a provider."""
-
-LONGEST_ERROR = 300
-"""Characters of an error's text."""
 
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches prices from the network
@@ -63,32 +52,20 @@ _NEEDED_BY_A_CALL = ("openai.resources", "litellm.litellm_core_utils.default_enc
 _NO_KEY = "no-key"
 """For servers that want no key: without one, that of OpenAI in the environment would be sent."""
 
-_CONTEXT_LENGTH = re.compile(
-    r"context_length_exceeded|context (length|window|size)|maximum context|prompt is too long"
-    r"|too many (input )?tokens|input is too long|reduce the length|(input|prompt) tokens? count",
-    re.IGNORECASE,
-)
-_NO_CREDENTIALS = re.compile(
-    r"missing .{0,40}(key|credential)|unable to locate credentials", re.IGNORECASE
-)
-_KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_KEY\b")
-_SECRET = re.compile(r"\b(sk|pk|gsk|xai)-[\w*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+")
-_LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:-]*)+")
-
 
 class LitellmModel:
     """Every provider that litellm knows, and every server that speaks OpenAI's chat protocol.
 
     `complete` tries nothing again; patience is Retrying's. `timeout` is seconds for the whole call
-    of a model that has no time of its own. Only a request whose wish for a tool is refused is sent
-    once more, without it.
+    of a model that has no time of its own. Only a request of which something is refused that it can
+    do without (a wish for a tool, a stream) is sent once more, without it.
     """
 
     def __init__(self, *, timeout: float = 600.0) -> None:
         self._timeout = timeout
         self._litellm: Any = None
-        self._take_no_wish: set[tuple[str, str | None]] = set()
-        """Models, with their servers, that refused a wish for a tool."""
+        self._without: dict[tuple[str, str | None], frozenset[Extra]] = {}
+        """What models, with their servers, refused to be asked for."""
 
     async def warm_up(self) -> None:
         """Import litellm, which takes seconds. Once it is there, this does nothing."""
@@ -98,39 +75,65 @@ class LitellmModel:
     async def complete(self, request: Request) -> Reply:
         await self.warm_up()
         place = (request.spec.model, request.spec.api_base)
-        if place in self._take_no_wish:
-            request = replace(request, tool_choice="")
+        known = without = self._without.get(place, frozenset())
+        while True:
+            try:
+                reply = await self._complete(request, without)
+            except ModelError as error:
+                extra = refused(error, request, without)
+                if extra is None:
+                    raise
+                without |= {extra}
+            else:
+                if without != known:
+                    self._without[place] = self._without.get(place, frozenset()) | without
+                return reply
+
+    async def _complete(self, request: Request, without: Set[Extra]) -> Reply:
+        spec = request.spec
+        listener = Listener(request.heard) if request.heard is not None else None
         try:
-            return await self._complete(request)
+            response = await self._response(request, without, listener)
+            model, provider, _ = self._place(spec)
+            reply = read(request, response, listed_cache_prices(self._litellm, model, provider))
         except ModelError as error:
-            if not request.tool_choice or not refuses_wish(error):
-                raise
-        reply = await self._complete(replace(request, tool_choice=""))
-        self._take_no_wish.add(place)
+            if listener is not None and listener.text:
+                error.partial = listener.text
+                error.usage = partial_usage(request, listener.text)
+            raise
+        if listener is not None and not listener.text and reply.content:
+            listener(reply.content)  # it came in one piece
         return reply
 
-    async def _complete(self, request: Request) -> Reply:
-        spec = request.spec
-        arguments = self._arguments(request)
+    async def _response(
+        self, request: Request, without: Set[Extra], listener: Listener | None
+    ) -> Any:
+        """litellm's answer. Raises ModelError."""
+        spec, litellm = request.spec, self._litellm
+        arguments = self._arguments(request, without)
         try:
             async with asyncio.timeout(self._seconds(spec)):
-                response = await self._litellm.acompletion(**arguments)
+                if listener is None or Extra.STREAM in without:
+                    return await litellm.acompletion(**arguments)
+                response = await streamed(litellm, spec, arguments, listener)
+        except ModelError:
+            raise
         except TimeoutError:
             raise self._late(spec) from None
         except Exception as error:  # noqa: BLE001  (litellm raises anything, its own bugs too)
             # Not chained: what litellm says may repeat the prompt and the key.
-            raise _translate(spec, error) from None
+            raise translated(spec, error) from None
         model, provider, _ = self._place(spec)
-        return _read(request, response, listed_cache_prices(self._litellm, model, provider))
+        return priced(litellm, model, provider, response)
 
     def _seconds(self, spec: ModelSpec) -> float:
         return self._timeout if spec.timeout is None else spec.timeout
 
     def _late(self, spec: ModelSpec) -> ModelError:
         text = f"no answer within {self._seconds(spec):g} s"
-        return _error(spec, ModelErrorKind.UNAVAILABLE, text)
+        return model_error(spec, ModelErrorKind.UNAVAILABLE, text)
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def _arguments(self, request: Request, without: Set[Extra]) -> dict[str, Any]:
         """What litellm's acompletion is called with."""
         import httpx
 
@@ -152,10 +155,10 @@ class LitellmModel:
             arguments["api_key"] = _NO_KEY
         elif provider == OPENAI and not os.environ.get("OPENAI_API_KEY"):
             text = "missing key; set api_key, or OPENAI_API_KEY in the environment"
-            raise _error(spec, ModelErrorKind.AUTH, text)
+            raise model_error(spec, ModelErrorKind.AUTH, text)
         if request.tools:
             arguments["tools"] = list(request.tools)
-            wish = tool_choice(request, provider)
+            wish = tool_choice(request, provider) if Extra.WISH not in without else ""
             if wish and self._takes("tool_choice", model, provider):
                 arguments["tool_choice"] = wish
             # A request without tools is a session's only one: to cache it would cost, for nothing.
@@ -163,6 +166,9 @@ class LitellmModel:
                 arguments["messages"] = marked(messages)
         if spec.reasoning_effort and self._takes("reasoning_effort", model, provider):
             arguments["reasoning_effort"] = spec.reasoning_effort
+        counted = request.heard is not None and not without & {Extra.USAGE, Extra.STREAM}
+        if counted and self._takes("stream_options", model, provider):
+            arguments["stream_options"] = {"include_usage": True}
         return arguments
 
     def _place(self, spec: ModelSpec) -> tuple[str, str, str | None]:
@@ -179,7 +185,7 @@ class LitellmModel:
             given, slash, rest = spec.model.partition("/")
             if slash and (known := nearest(given, self._providers())) is not None:
                 text = f"there is no provider {given!r}. Did you mean {known}/{rest}?"
-            raise _error(spec, ModelErrorKind.AUTH, text) from None
+            raise model_error(spec, ModelErrorKind.AUTH, text) from None
         return str(model), str(provider), spec.api
 
     def _providers(self) -> list[str]:
@@ -202,6 +208,8 @@ def _import_litellm() -> Any:
     for name in _NEEDED_BY_A_CALL:
         importlib.import_module(name)
     read_leniently()
+    # Else it gives up a stream in which a hundred pieces are alike: a table, a drawing.
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True
@@ -209,186 +217,7 @@ def _import_litellm() -> Any:
     for name in ("httpx", "openai"):  # the first logs URLs, which may carry a key
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
+    warnings.filterwarnings("ignore", r"Item '\w+' on TypedDict class", UserWarning)
     # A call that is cancelled at the right moment leaves one behind, which does no harm.
     warnings.filterwarnings("ignore", r"coroutine '\w+\.acompletion' was never", RuntimeWarning)
     return litellm
-
-
-def _read(request: Request, response: Any, listed: CachePrices) -> Reply:
-    spec = request.spec
-    if not response.choices:
-        raise _error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
-    choice = response.choices[0]
-    raw = storable(choice.message.model_dump(), nones=False)
-    calls = _name_calls(raw.get("tool_calls") or [])
-    content = raw.get("content") or ""
-    if choice.finish_reason == "content_filter" and not content and not calls:
-        text = "the provider's content filter withheld the answer"
-        raise _error(spec, ModelErrorKind.BAD_REQUEST, text)
-    kept = {key: value for key, value in raw.items() if value not in (None, [], {})}
-    reply = Reply(
-        content,
-        tuple(
-            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
-            for call in calls
-        ),
-        Usage(calls=1),
-        {**kept, "role": "assistant", "content": content},
-    )
-    return replace(reply, usage=_usage(request, reply, response, listed))
-
-
-def _name_calls(calls: list[Json]) -> list[Json]:
-    """Give every call an id of its own, a name, and arguments in text; changes them in place."""
-    taken: set[str] = set()
-    numbers: dict[str, Iterator[int]] = {}
-    for call in calls:
-        id_ = wanted = call.get("id") or f"call_{uuid4().hex}"
-        while id_ in taken:
-            id_ = f"{wanted}-{next(numbers.setdefault(wanted, count(2)))}"
-        call["id"] = id_
-        taken.add(id_)
-        function = call["function"]
-        arguments = function.get("arguments") or "{}"
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        function.update(name=function.get("name") or "", arguments=arguments)
-    return calls
-
-
-def _usage(request: Request, reply: Reply, response: Any, listed: CachePrices) -> Usage:
-    """What the provider counted; our estimate where it did not, or said what cannot be."""
-    used = getattr(response, "usage", None)
-    read = token_count(getattr(used, "prompt_tokens", None))
-    written = token_count(getattr(used, "completion_tokens", None))
-    by_litellm = response._hidden_params.get("response_cost") if read else None
-    read, written = read or estimated_input(request), written or estimated_output(reply)
-    cache = cache_use(used, read)
-    cost = own_price(request.spec, read, written, cache, listed)
-    return Usage(read, written, 1, dollars(by_litellm if cost is None else cost), cache.read)
-
-
-def _translate(spec: ModelSpec, error: Exception) -> ModelError:
-    """What really happened, from the exceptions below litellm's, whose classes and status codes
-    differ by provider: garbage is a 500 for one and a 422 for another."""
-    import httpx
-
-    for cause in _chain(error):
-        match cause:
-            case httpx.HTTPStatusError():
-                return _refused(spec, cause.response)
-            case httpx.TimeoutException():
-                text = f"{host_of(spec)} did not answer in time"
-                return _error(spec, ModelErrorKind.UNAVAILABLE, text)
-            case httpx.ConnectError():
-                text = f"cannot connect to {host_of(spec)}"
-                return _error(spec, ModelErrorKind.UNAVAILABLE, text)
-            case httpx.TransportError():
-                text = f"{host_of(spec)} cut the connection"
-                return _error(spec, ModelErrorKind.UNAVAILABLE, text)
-    return _own(spec, error)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, as far as it belongs to this call."""
-
-    def walk(current: BaseException | None) -> Iterator[BaseException]:
-        while current is not None and not isinstance(current, ModelError):
-            yield current
-            current = current.__cause__ or current.__context__
-
-    return islice(walk(error), 20)
-
-
-def _refused(spec: ModelSpec, response: Any) -> ModelError:
-    """The provider answered with an HTTP error."""
-    status = int(response.status_code)
-    body = _body(response)
-    kind = _kind(status)
-    if kind is ModelErrorKind.BAD_REQUEST and _CONTEXT_LENGTH.search(body):
-        kind = ModelErrorKind.CONTEXT_LENGTH
-    text = f"HTTP {status} {_phrase(status)}".strip()
-    if detail := _detail(body):
-        text = f"{text}: {detail}"
-    return _error(spec, kind, text, retry_after=read_retry_after(response.headers))
-
-
-def _kind(status: int) -> ModelErrorKind:
-    match status:
-        case 401 | 402 | 403 | 404:
-            return ModelErrorKind.AUTH
-        case 413:
-            return ModelErrorKind.CONTEXT_LENGTH
-        case 429:
-            return ModelErrorKind.RATE_LIMIT
-        case 408 | 409 | 425:
-            return ModelErrorKind.UNAVAILABLE
-        case _ if status >= 500:
-            return ModelErrorKind.UNAVAILABLE
-        case _:
-            return ModelErrorKind.BAD_REQUEST
-
-
-def _own(spec: ModelSpec, error: Exception) -> ModelError:
-    """Nothing failed below litellm: it would not send the request, or could not read the answer."""
-    status = getattr(error, "status_code", None)
-    text = _LITELLM_PREFIX.sub("", str(error).partition("\n")[0])
-    if _NO_CREDENTIALS.search(text):
-        variable = _KEY_VARIABLE.search(text)
-        or_there = f", or {variable[0]} in the environment" if variable else ""
-        text = f"there is no key for it; set its api_key in the configuration{or_there}"
-        return _error(spec, ModelErrorKind.AUTH, text)
-    match status:
-        case 400 | 401 | 402 | 403 | 404 | 413 | 429:
-            return _error(spec, _kind(status), text)
-        case _:
-            text = "it answered, but not with anything that can be read as a reply"
-            return _error(spec, ModelErrorKind.BAD_REPLY, text)
-
-
-def _body(response: Any) -> str:
-    import httpx
-
-    try:
-        return str(response.text)
-    except httpx.ResponseNotRead:
-        return ""
-
-
-def _detail(body: str) -> str:
-    """The provider's own words, where the body has them in one of the usual places."""
-    try:
-        data = json.loads(body)
-    except ValueError:
-        return ""
-    match data:
-        case (
-            {"error": {"message": str(text)}}
-            | {"error": str(text)}
-            | {"message": str(text)}
-            | {"detail": str(text)}
-            | [{"error": {"message": str(text)}}, *_]
-        ):
-            return text
-        case _:
-            return ""
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return ""
-
-
-def _error(
-    spec: ModelSpec, kind: ModelErrorKind, text: str, *, retry_after: float | None = None
-) -> ModelError:
-    """One short line, without secrets."""
-    text = f"{spec.name} model {spec.model}: {text}"
-    if spec.api_key:
-        text = text.replace(spec.api_key, "***")
-    text = " ".join(_SECRET.sub("***", text).split())
-    if len(text) > LONGEST_ERROR:
-        text = text[: LONGEST_ERROR - 1] + "…"
-    return ModelError(kind, text, retry_after=retry_after)

@@ -12,6 +12,7 @@ from agent.models.litellm.prompt_cache import CacheUse
 from agent.models.usage import dollars, readable_usage
 
 _LLMS = "litellm.llms"
+_OPENAI = f"{_LLMS}.openai.chat.gpt_transformation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,19 @@ def listed_cache_prices(litellm: Any, model: str, provider: str) -> CachePrices:
     return CachePrices(1.0 if read is None else read / fresh, (written or fresh) / fresh)
 
 
+def priced(litellm: Any, model: str, provider: str, response: Any) -> Any:
+    """A streamed answer with what it cost by litellm's list, as one in one piece has it."""
+    hidden = response._hidden_params
+    if hidden.get("response_cost") is None:
+        try:
+            cost = litellm.completion_cost(response, model, custom_llm_provider=provider)
+        except Exception:  # noqa: BLE001
+            # It raises a bare Exception for every model that is not listed.
+            return response
+        hidden["response_cost"] = cost
+    return response
+
+
 def own_price(
     spec: ModelSpec, read: int, written: int, cache: CacheUse, listed: CachePrices
 ) -> float | None:
@@ -52,7 +66,7 @@ def read_leniently() -> None:
     """litellm takes no reply of a server whose usage has one odd number. Where servers speak
     OpenAI's protocol it is mended before it is read, elsewhere it counts as not given: then we
     estimate. Once for the process."""
-    _mend_openai(importlib.import_module(f"{_LLMS}.openai.chat.gpt_transformation"))
+    _mend_openai(importlib.import_module(_OPENAI))
     anthropic = importlib.import_module(f"{_LLMS}.anthropic.chat.transformation").AnthropicConfig
     _give_object(anthropic, "transform_parsed_response", "usage")
     _guard(anthropic, "calculate_usage")
@@ -61,6 +75,13 @@ def read_leniently() -> None:
     name = "_transform_google_generate_content_to_openai_model_response"
     _give_object(gemini, name, "usageMetadata")
     _guard(gemini, "_calculate_usage", static=True)
+
+
+def in_one_piece(litellm: Any, whole: Mapping[str, Any]) -> Any:
+    """An answer in OpenAI's shape as litellm reads one that was not streamed."""
+    place = importlib.import_module(_OPENAI)
+    convert = place.convert_to_model_response_object
+    return convert(response_object=whole, model_response_object=litellm.ModelResponse())
 
 
 def _mend_openai(place: Any) -> None:

@@ -75,12 +75,11 @@ class Answers:
 
     def owner(self, platform: Platform) -> Keys:
         name = platform.name
-        say("Who owns the bot? Owners may talk to it and decide.")
-        say("A number; the bot itself tells it to everybody who writes to it. Empty: nobody yet.")
+        say("Who owns the bot? Owners may talk to it and decide, and let others in.")
+        say("Leave it empty: bough run shows a code, and whoever writes it to the bot owns it.")
         while True:
-            who = ask(f"Your number on {name}").removeprefix(f"{name}:")
+            who = ask(f"Your number on {name}, if you know it").removeprefix(f"{name}:")
             if not who:
-                say("Nobody may talk to the bot until owners or allow under [access] say who.")
                 return {}
             try:
                 if who == ANYBODY:

@@ -16,6 +16,7 @@ from agent.models.demo import DEMO
 from gateway.cli.mending.fault import Fault
 from gateway.config import Config
 from gateway.models import model_specs, plain_model
+from storage.checkpoint import empty_log
 from storage.lock import file_of
 from storage.records.entries import Json, message
 
@@ -23,6 +24,8 @@ LEAST_SPACE = 500_000_000
 """Bytes that should be free where the database is."""
 LARGEST_WAL = 256_000_000
 """Bytes from which on a write-ahead log is never emptied, as far as one can see."""
+MOST_SKEW = 5.0
+"""Seconds that a clock may be wrong; the date of an answer has whole ones."""
 PATIENCE = 30.0
 """Seconds for each platform and each question to a model."""
 
@@ -101,8 +104,14 @@ def _space(config: Config) -> Iterator[Fault]:
         yield Fault(
             "database",
             f"{log} has {size // 1_000_000} MB: something keeps it from being emptied",
-            "end other programs that read the database; then stop the bot and start it again",
+            "end other programs that read the database; then write it back (a checkpoint)",
+            partial(_write_back, config.storage.url),
         )
+
+
+async def _write_back(url: str) -> None:
+    if why := await asyncio.to_thread(empty_log, url):
+        raise OSError(0, why)
 
 
 def _demo(config: Config) -> Iterator[Fault]:
@@ -127,6 +136,27 @@ async def _platforms(config: Config) -> AsyncIterator[Fault]:
             continue
         for trouble in found.troubles:
             yield Fault(platform.name, trouble.text, trouble.cure, trouble.mend)
+        if not found.hears_all and (where := _answered_whole(config, platform.name)):
+            text = f"{where}: everything is to be answered there, and the bot is not given it"
+            yield Fault(platform.name, text, found.to_hear_all)
+        if abs(found.clock_ahead) > MOST_SKEW:
+            yield _skewed(found.clock_ahead, platform.name)
+
+
+def _answered_whole(config: Config, platform: str) -> str:
+    """The conversations of a platform in which everything said is to be answered."""
+    whole = [name for name, chat in config.chats.items() if chat.answer in ("all", "thread")]
+    return ", ".join(name for name in whole if name.startswith(f"{platform}:"))
+
+
+def _skewed(ahead: float, platform: str) -> Fault:
+    side = "ahead of" if ahead > 0 else "behind"
+    return Fault(
+        "clock",
+        f"this machine's clock is {abs(ahead):,.0f} s {side} that of {platform}: schedules, ages "
+        "and certificates go by it",
+        "set it: timedatectl set-ntp true",
+    )
 
 
 _TOOL: Json = {

@@ -28,12 +28,16 @@ async def mend(path: Path | None) -> int:
     hide(all_secrets(config))
     show(Finding("configuration", True, "read"))
     mended, left = 0, 0
-    async for fault in look(config):  # first: a platform's start may change what is seen there
+    told: list[str] = []
+    async for fault in look(config):  # first: what is mended is no finding any more
+        told.append(fault.text)
         done = await _mended(fault)
         mended += done
         left += not done
     _say_who_runs(config)
     async for finding in findings(config):
+        if finding.text.startswith(tuple(told)):
+            continue
         show(finding)
         if not finding.ok:
             _cure("to do", cure_of(finding.subject))

@@ -6,6 +6,7 @@ from functools import cache
 from adapters.base import CommandSpec
 from agent.text.formats import age
 from agent.text.markdown import escape
+from agent.text.plain import plain
 from gateway.access.visibility import viewers
 from gateway.commands.buttons import button
 from gateway.commands.context import Action, Command, CommandCall, Outcome, Reply, Slow
@@ -98,7 +99,7 @@ def _listed(call: CommandCall, words: str, bounds: list[int], page: _Page, now: 
 def _text(hit: _Hit, words: str, now: float) -> str:
     entry = hit.entry
     title = escape(name_of(hit.home, TITLE))
-    found = escape(excerpt(text_of(entry), words, EXCERPT))
+    found = escape(plain(excerpt(text_of(entry), words, EXCERPT)))
     return f"**#{entry.number}** · {age(now - entry.time)} ago · {title}\n{found}"
 
 

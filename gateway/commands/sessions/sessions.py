@@ -11,10 +11,12 @@ from gateway.commands.context import NOTHING_YET, Act, Command, CommandCall, Out
 from gateway.outbound.buttons import MenuItem
 from gateway.views.sessions import LONGEST_TITLE, cleaned, name_of, quoted_name, size_of
 from storage.records.entries import Overview, SessionDraft, SessionKind
+from storage.records.inbox_outbox import InboxKind
 from storage.store import Transaction
 
 ON_A_PAGE = 8
 HERE = "● "
+NOT_CHOSEN = " The model that was to answer there was not chosen any more: /model chooses it here."
 _LABEL = 50
 """Characters of a button."""
 _MOST_DIGITS = 4
@@ -103,14 +105,21 @@ def _rename(tx: Transaction, call: CommandCall, title: str) -> Reply:
 
 def _new(tx: Transaction, call: CommandCall) -> Outcome:
     title = cleaned(call.argument)
+    note = NOT_CHOSEN if _model_waits(tx, call) else ""
 
     def work(tx: Transaction) -> Reply:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT, title))
         tx.directory.bind(call.address, session.id)
         called = f", “{escape(title)}”" if title else ""
-        return Reply(f"A new conversation{called}. The old one is kept.")
+        return Reply(f"A new conversation{called}. The old one is kept.{note}")
 
     return Act(work, leaving=True)
+
+
+def _model_waits(tx: Transaction, call: CommandCall) -> bool:
+    """Whether a model was chosen here that waits for the end of a turn, which there will not be."""
+    rows = tx.inbox.unfinished(call.session) if call.session is not None else []
+    return any(row.kind is InboxKind.MODEL and row.address == call.address for row in rows)
 
 
 CONVERSATIONS = (

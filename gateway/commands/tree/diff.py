@@ -8,7 +8,7 @@ from agent.compaction.files import FileList
 from agent.text.markdown import bounded, escape, literal
 from gateway.commands.buttons import button
 from gateway.commands.context import Action, Command, CommandCall, Outcome, Reply, in_session
-from gateway.views.entries import find_entry, mark, one_line, spot, words
+from gateway.views.entries import find_entry, first_words, mark, spot
 from storage.records.entries import Entry
 from storage.store import Transaction
 from storage.tree.paths import TALK, common, sort_of
@@ -126,7 +126,7 @@ def _side_lines(side: _Side, page: int) -> Iterator[str]:
         yield f"Only the last {len(side.entries):,} of them are looked at."
     start = (page - 1) * PER_PAGE
     for entry in talk[start : start + PER_PAGE]:
-        said = escape(one_line(words(entry), _SAID_WORDS))
+        said = escape(first_words(entry, _SAID_WORDS))
         yield f"#{entry.number} {mark(entry)} {said}"
     if not talk:
         yield "Nothing was said."

@@ -12,7 +12,7 @@ from storage.errors import InterchangeError
 from storage.interchange.json_reader import quoted
 from storage.interchange.patch import applied, difference, same
 from storage.json_text import dumps
-from storage.records.entries import Json, message
+from storage.records.entries import CUT, Json, message
 
 MOST_TOKENS = 2**31 - 1
 _CUT_OFF = ("aborted", "error")
@@ -59,7 +59,7 @@ def to_pi(body: Json, time: float | None) -> Json:
                 "content": _blocks(body),
                 "api": "openai-completions",
                 **_spent(body),
-                "stopReason": "toolUse" if body.get("tool_calls") else "stop",
+                "stopReason": _stop_reason(body),
                 **stamp,
             }
     patch = body.get("pi", {})
@@ -73,6 +73,12 @@ def calls_of(body: Json) -> list[str]:
     """Ids of the calls in a message, the first of each."""
     calls = body.get("tool_calls") if body.get("role") == "assistant" else None
     return list(dict.fromkeys(str(call.get("id")) for call in calls or ()))
+
+
+def _stop_reason(body: Json) -> str:
+    if body.get("stop") == CUT:
+        return "aborted"
+    return "toolUse" if body.get("tool_calls") else "stop"
 
 
 def _read(given: Json) -> Json:

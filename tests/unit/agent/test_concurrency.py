@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.concurrency import together
+from agent.concurrency import kept_going, together
 from agent.delegation.children.supervision import Slots
 from storage.records.delegations import Delegation
 from storage.records.entries import Usage
@@ -82,3 +82,42 @@ async def test_each_session_has_slots_of_its_own_and_so_has_its_background() -> 
         assert slots.of(delegation(1)).locked()
         assert not slots.of(delegation(2)).locked()
         assert not slots.of(delegation(1, background=True)).locked()
+
+
+async def test_what_must_not_be_cut_goes_on_although_its_caller_is_cancelled() -> None:
+    may_end, ended = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        await may_end.wait()
+        ended.set()
+
+    task = asyncio.create_task(kept_going(work(), 60))
+    for _ in range(3):
+        await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
+    await task
+    assert ended.is_set()
+
+
+async def test_it_is_given_up_when_its_time_is_over() -> None:
+    ended = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(TimeoutError):
+        await kept_going(work(), 0.01)
+    assert ended.is_set()
+
+
+async def test_its_failure_is_raised_as_it_is() -> None:
+    async def work() -> None:
+        await failing()
+
+    with pytest.raises(LookupError):
+        await kept_going(work(), 60)

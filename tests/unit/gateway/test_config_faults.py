@@ -100,6 +100,22 @@ def test_a_variable_with_one_underscore_is_told_the_one_that_was_meant(
     assert "hush" not in said
 
 
+def test_a_variable_that_leads_into_a_list_of_sections_is_told_the_list(tmp_path: Path) -> None:
+    said = fault(tmp_path, "", BOUGH_ESCALATION_LEVELS_0_TO="telegram:1")
+    assert "write [[escalation.levels]] in bough.toml" in said
+    assert "__" not in said.partition("sets nothing.")[2]
+
+
+def test_a_variable_spelled_nearly_as_a_key_is_warned_of_and_stops_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bough.toml").write_text("")
+    load(tmp_path / "bough.toml", {"BOUGH_SESSION_BUS": "hush"})
+    said = capsys.readouterr().err
+    assert "BOUGH_SESSION_BUS: sets nothing. Did you mean BOUGH_SESSION__BUSY?" in said
+    assert "hush" not in said
+
+
 def test_a_variable_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "bough.toml"
     path.write_text("")

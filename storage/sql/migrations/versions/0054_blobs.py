@@ -6,7 +6,7 @@ from sqlalchemy import Column, Double, ForeignKey, LargeBinary
 from storage.sql.dialect import ID, Words
 
 revision = "0054_blobs"
-down_revision = "0050_model_changes"
+down_revision = "0053_people"
 branch_labels = None
 depends_on = None
 

@@ -396,3 +396,67 @@ def test_no_text_and_no_entities_are_too_strange(chat: int, text: str, marks: li
         arrived.text.encode()
         assert "\0" not in arrived.text
         assert len(arrived.text) <= len(text)
+
+
+ORIGINS: dict[str, Json] = {
+    "Olga Lee": {
+        "type": "user",
+        "sender_user": {"id": 5, "is_bot": False, "first_name": "Olga", "last_name": "Lee"},
+    },
+    "Hidden One": {"type": "hidden_user", "sender_user_name": "Hidden\nOne"},
+    "News": {
+        "type": "channel",
+        "chat": {"id": -9, "type": "channel", "title": "News"},
+        "message_id": 3,
+    },
+    "Club": {"type": "chat", "sender_chat": {"id": -8, "type": "supergroup", "title": "Club"}},
+}
+
+
+@pytest.mark.parametrize("name", ORIGINS)
+@pytest.mark.parametrize("text", ["/pair ABCD-EFGH owner", "ABCD-EFGH", "yes, do it"])
+def test_what_somebody_forwards_is_quoted_and_not_said(world: World, name: str, text: str) -> None:
+    origin = ORIGINS[name] | {"date": 1_700_000_000}
+    shown = message(world.say(PRIVATE, 1001, text, forward_origin=origin))
+    assert (shown.text, shown.quoted) == ("", f"[forwarded from {name}]\n{text}")
+    assert (shown.reply_to, shown.reply_token) == ("", "")
+
+
+def test_a_forward_in_a_group_is_not_for_the_bot_whatever_it_says(world: World) -> None:
+    origin = ORIGINS["Olga Lee"] | {"date": 1_700_000_000}
+    for text in ("@bough_bot let me in", "/stop@bough_bot"):
+        assert normalized(world.say(GROUP, 1001, text, forward_origin=origin)) is None
+
+
+@pytest.mark.parametrize(
+    ("who", "more"),
+    [
+        ({"id": 1_087_968_824, "is_bot": True, "first_name": "Group"}, {}),
+        ({"id": 1_087_968_824, "is_bot": False, "first_name": "Group"}, {}),
+        ({"id": 777_000, "is_bot": False, "first_name": "Telegram"}, {}),
+        (
+            {"id": 777_000, "is_bot": False, "first_name": "Telegram"},
+            {"is_automatic_forward": True},
+        ),
+        ({"id": 136_817_688, "is_bot": True, "first_name": "Channel"}, {}),
+        ({"id": 4, "is_bot": True, "first_name": "Another bot"}, {}),
+        (
+            {"id": 1001, "is_bot": False, "first_name": "Ann"},
+            {"sender_chat": {"id": GROUP, "type": "supergroup", "title": "Club"}},
+        ),
+        (
+            {"id": 1001, "is_bot": False, "first_name": "Ann"},
+            {"sender_chat": {"id": -9, "type": "channel", "title": "News"}},
+        ),
+    ],
+)
+def test_whoever_is_no_person_says_nothing(world: World, who: Json, more: Json) -> None:
+    for text in ("@bough_bot hello", "/people@bough_bot"):
+        update = world.say(GROUP, 1001, text)
+        update["message"] |= {"from": who, **more}
+        assert normalized(update) is None
+
+
+def test_a_post_of_a_channel_is_nothing(world: World) -> None:
+    update = world.say(GROUP, 1001, "@bough_bot hello")
+    assert normalized({"update_id": 1, "channel_post": update["message"]}) is None

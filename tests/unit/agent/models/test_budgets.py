@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,32 @@ async def test_many_calls_at_once_do_not_spend_the_same_money_twice(store: SqlSt
     bank = Bank(store, day=3.0)
     calls = await asyncio.gather(*(bank.call() for _ in range(10)), return_exceptions=True)
     assert sum(call is None for call in calls) == bank.calls == 3
+
+
+async def test_an_answer_that_broke_off_is_paid_as_far_as_it_was_heard(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
+    text = "x" * 4 * OUTPUT_RESERVED
+    failing = ScriptedModel([Rule(reply=Answer(text=text, error=ModelErrorKind.UNAVAILABLE))])
+    with pytest.raises(ModelError) as caught:
+        await Budgeted(failing, bank.budgets).complete(replace(request(), heard=lambda _: None))
+    usage = caught.value.usage
+    assert usage is not None
+    assert usage.cost is not None
+    assert usage.cost == pytest.approx(1.0, rel=0.01)
+    assert f"{dollars(usage.cost)} of $1.00 spent" in await bank.refusal()
+
+
+async def test_an_answer_that_was_cut_is_paid_as_far_as_it_was_heard(store: SqlStore) -> None:
+    bank = Bank(store, day=1.0)
+    first = asyncio.Event()
+    slow = ScriptedModel([Rule(reply=Answer(text="x" * 4 * OUTPUT_RESERVED + " y", pace=3600))])
+    streamed = replace(request(), heard=lambda _: first.set())
+    task = asyncio.create_task(Budgeted(slow, bank.budgets).complete(streamed))
+    await first.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "$1.00 of $1.00 spent" in await bank.refusal()
 
 
 async def test_a_call_that_failed_gives_its_money_back(store: SqlStore) -> None:

@@ -1,13 +1,14 @@
 """Other models where one fails; how they and their keys are configured."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.fallback import ANOTHER_MODEL, Fallback
+from agent.models.fallback import ANOTHER_MODEL, Fallback, KeyRotation
 from agent.models.registry import Models
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule, ScriptedModel
@@ -194,3 +195,38 @@ def test_one_key_alone_is_still_one_key() -> None:
     config = Config.model_validate({"models": {"parent": {"model": "x", "api_key": GOOD}}})
     tiers, _ = model_specs(config)
     assert (tiers["parent"].api_key, tiers["parent"].api_keys) == (GOOD, ())
+
+
+@pytest.mark.parametrize("kind", sorted(ANOTHER_MODEL))
+async def test_no_other_model_is_asked_once_something_was_heard(kind: ModelErrorKind) -> None:
+    named = Named(first=kind, second="fine")
+    heard: list[str] = []
+    request = replace(ask(three("two")), heard=heard.append)
+    with pytest.raises(ModelError) as caught:
+        await Fallback(named, three("two")).complete(request)
+    assert named.asked == ["first"]
+    assert (caught.value.partial, caught.value.model) == ("first failed", "")
+    assert "".join(heard) == "first failed"
+
+
+async def test_whose_answer_broke_off_is_said_where_it_was_not_the_first() -> None:
+    class Two(Named):
+        async def complete(self, request: Request) -> Reply:
+            heard = request.heard if request.spec.model == "second" else None
+            return await super().complete(replace(request, heard=heard))
+
+    named = Two(first=ModelErrorKind.UNAVAILABLE, second=ModelErrorKind.UNAVAILABLE)
+    request = replace(ask(three("two", "three")), heard=lambda _: None)
+    with pytest.raises(ModelError) as caught:
+        await Fallback(named, three("two", "three")).complete(request)
+    assert named.asked == ["first", "second"]
+    assert (caught.value.partial, caught.value.model) == ("second failed", "second")
+
+
+@pytest.mark.parametrize("kind", [ModelErrorKind.AUTH, ModelErrorKind.RATE_LIMIT])
+async def test_no_other_key_is_taken_once_something_was_heard(kind: ModelErrorKind) -> None:
+    named = Named(first=kind)
+    spec = ModelSpec("parent", "first", api_key=BAD, api_keys=(BAD, GOOD))
+    with pytest.raises(ModelError):
+        await KeyRotation(named).complete(Request(spec, MESSAGES, heard=lambda _: None))
+    assert len(named.requests) == 1

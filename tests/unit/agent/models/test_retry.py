@@ -45,6 +45,14 @@ def busy(retry_after: float | None = None) -> ModelError:
 
 
 @pytest.mark.parametrize("kind", sorted(RETRIED))
+async def test_nothing_is_tried_again_once_something_was_heard(kind: ModelErrorKind) -> None:
+    model, clock = Failing([ModelError(kind, "away", partial="Once")]), Clock()
+    with pytest.raises(ModelError, match="away"):
+        await Retrying(model, sleep=clock.sleep).complete(REQUEST)
+    assert (model.calls, clock.slept) == (1, [])
+
+
+@pytest.mark.parametrize("kind", sorted(RETRIED))
 async def test_a_passing_failure_is_tried_again(kind: ModelErrorKind) -> None:
     model, clock = Failing([ModelError(kind, "away")]), Clock()
     assert await Retrying(model, sleep=clock.sleep).complete(REQUEST) == REPLY

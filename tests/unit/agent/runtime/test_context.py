@@ -9,8 +9,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from agent.runtime.context import INTERRUPTED, WAITING, context, conversation, grown
-from storage.records.entries import Entry, Json, Kind, message, record
+from agent.runtime.context import CUT_OFF, INTERRUPTED, WAITING, context, conversation, grown
+from storage.records.entries import CUT, Entry, Json, Kind, message, record
 from storage.records.speakers import spoken
 from storage.tree.paths import from_first_kept
 
@@ -278,7 +278,8 @@ def _paths(draw: st.DrawFn) -> tuple[Entry, ...]:
             case "u":
                 steps.append(user(text()))
             case "a":
-                steps.append(assistant(text()))
+                cut = draw(st.sampled_from([{}, {"stop": CUT}]))
+                steps.append(assistant(text(), **cut))
             case "c":
                 steps.append(assistant(None, *draw(st.lists(_ids, min_size=1, max_size=3))))
             case "r":
@@ -429,3 +430,14 @@ def test_a_context_of_another_path_or_model_is_not_gone_on_with() -> None:
     assert grown(before, other, "m").messages == context(other, "m")
     assert not before.begins(path, "another")
     assert before.begins(path, "m")
+
+
+def test_an_answer_that_broke_off_is_followed_by_word_of_it() -> None:
+    path = path_of(user("hi"), assistant("Once", stop=CUT), user("go on"))
+    assert context(path) == [
+        message("user", "hi"),
+        message("assistant", "Once"),
+        message("user", CUT_OFF),
+        message("user", "go on"),
+    ]
+    assert context(path[:2]) == context(path)[:3]

@@ -12,7 +12,7 @@ from agent.runtime.next_step import (
     suspended_calls,
     tool_message,
 )
-from storage.records.entries import Entry, Kind, message, record
+from storage.records.entries import CUT, Entry, Kind, message, record
 
 
 class Path:
@@ -65,6 +65,12 @@ def test_a_message_is_answered_by_the_model() -> None:
 def test_an_answer_ends_the_turn() -> None:
     path = Path().user().assistant("hello").entries
     assert next_step(path) == Ended(path[-1])
+
+
+def test_an_answer_that_broke_off_is_gone_on_with() -> None:
+    path = Path().user()
+    path.add(Kind.MESSAGE, message("assistant", "Once upon", stop=CUT))
+    assert next_step(path.entries) == CallModel()
 
 
 def test_calls_without_results_are_run() -> None:

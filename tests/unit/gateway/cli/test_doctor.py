@@ -145,7 +145,8 @@ async def test_approvals_that_nobody_can_give_are_a_fault(
     tmp_path: Path, tools: dict[str, Any], told: str
 ) -> None:
     telegram = {"token": "1:token", "base_url": "http://127.0.0.1:9/bot"}
-    faults = await found(tmp_path, "tools", telegram=telegram, tools=tools)
+    access = {"pairing": False}
+    faults = await found(tmp_path, "tools", telegram=telegram, tools=tools, access=access)
     assert [told in finding.text and not finding.ok for finding in faults] == [True] * bool(told)
 
 

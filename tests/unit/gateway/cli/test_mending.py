@@ -1,13 +1,18 @@
 """`bough doctor --fix`: what it mends, and what it leaves with its cure."""
 
+import asyncio
 import os
 import stat
+import sys
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.base import Misconfigured
+from adapters.telegram.checkup import check
 from agent.models.scripted import Rule
 from gateway.cli.doctor import examine
 from gateway.cli.mending import looking
@@ -16,7 +21,8 @@ from gateway.cli.mending.fault import Fault
 from gateway.cli.mending.looking import look
 from gateway.cli.mending.mender import mend
 from gateway.config import load
-from storage.lock import hold_lock
+from storage.lock import file_of, hold_lock
+from storage.sql.store import SqlStore
 from tests.flow.telegram_gateway import says
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
@@ -147,6 +153,38 @@ async def test_looking_alone_removes_no_webhook(place: Path, telegram: TelegramS
     assert telegram.methods.webhook == HOOK
 
 
+async def test_the_doctor_changes_nothing_at_telegram_while_it_looks(
+    place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    telegram.methods.webhook = HOOK
+    assert await examine(written(place, **on_telegram(telegram))) == 1
+    assert "FAIL  telegram: a webhook is set" in capsys.readouterr().out
+    assert telegram.methods.webhook == HOOK
+    assert {call.method for call in telegram.sent} <= {"getMe", "getWebhookInfo"}
+
+
+async def test_of_a_webhook_of_ones_own_the_doctor_says_how_it_does(
+    place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sections = on_telegram(telegram)
+    sections["telegram"] |= {"mode": "webhook", "webhook_url": HOOK}
+    file = written(place, **sections)
+    assert await examine(file) == 0
+    assert "no webhook is set yet: bough run sets it" in capsys.readouterr().out
+    telegram.methods.webhook = HOOK
+    telegram.say(1001, 1001, "hello")
+    assert await examine(file) == 0
+    assert "the webhook is set, 1 update waits at Telegram" in capsys.readouterr().out
+    telegram.methods.deliveries.last_error = (telegram.clock(), "Connection refused")
+    assert await examine(file) == 1
+    said = capsys.readouterr().out
+    assert "FAIL  telegram: Telegram could not bring updates" in said
+    assert "Connection refused" in said
+    assert await mend(file) == 1
+    assert capsys.readouterr().out.count("Telegram could not bring updates") == 1
+    assert telegram.methods.webhook == HOOK
+
+
 async def test_the_demo_model_on_a_platform_is_a_fault_with_its_cure(
     place: Path, telegram: TelegramServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,8 +227,82 @@ async def test_a_disk_that_is_nearly_full_and_a_log_that_grows_are_seen(
     (place / "bough.db-wal").write_bytes(b"x" * 11)
     (disk,), (log,) = await seen(file, "disk"), await seen(file, "database")
     assert "MB are free in" in disk.text
-    assert disk.mend is None and log.mend is None
+    assert disk.mend is None and log.mend is not None
     assert "bough.db-wal has 0 MB" in log.text
+
+
+async def _with_a_log(file: Path) -> Path:
+    """A database whose log was left behind, as by a kill; the log."""
+    config = load(file, {})
+    await (await SqlStore.open(config.storage.url)).close()
+    database = file_of(config.storage.url)
+    assert database is not None
+    script = (
+        "import os, sqlite3, sys; db = sqlite3.connect(sys.argv[1]); "
+        "db.execute('PRAGMA journal_mode=WAL'); "
+        "db.execute(\"INSERT INTO facts VALUES ('kept', '1')\"); db.commit(); os._exit(0)"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(database))
+    assert await process.wait() == 0
+    return Path(f"{database}-wal")
+
+
+async def test_a_log_that_grew_is_written_back_and_nothing_is_lost(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "LARGEST_WAL", 10)
+    file = written(place)
+    log = await _with_a_log(file)
+    assert log.stat().st_size > 10
+    (fault,) = await seen(file, "database")
+    assert fault.mend is not None
+    await fault.mend()
+    assert not log.exists() or log.stat().st_size == 0
+    store = await SqlStore.open(load(file, {}).storage.url)
+    assert await store.read(lambda tx: tx.directory.fact("kept")) == 1
+    await store.close()
+
+
+async def test_the_log_of_a_bot_that_runs_is_left_to_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(looking, "LARGEST_WAL", 10)
+    file = written(place)
+    log = await _with_a_log(file)
+    with hold_lock(load(file, {}).storage.url):
+        (fault,) = await seen(file, "database")
+        assert fault.mend is not None
+        with pytest.raises(OSError, match="the bot is running: stop it first"):
+            await fault.mend()
+    assert log.stat().st_size > 10
+
+
+async def test_groups_that_are_to_be_answered_whole_need_privacy_off(
+    place: Path, telegram: TelegramServer
+) -> None:
+    whole = {"chats": {'"telegram:-500"': {"answer": "all"}}}
+    (fault,) = await seen(written(place, **on_telegram(telegram), **whole), "telegram")
+    assert fault.text.startswith("telegram:-500: everything is to be answered there")
+    assert "/setprivacy" in fault.cure and fault.mend is None
+    assert await seen(written(place, **on_telegram(telegram)), "telegram") == []
+
+
+@pytest.mark.parametrize(("seconds", "side"), [(-90, "ahead of"), (90, "behind")])
+async def test_a_clock_that_is_wrong_is_seen_by_the_dates_of_answers(
+    place: Path, telegram: TelegramServer, seconds: int, side: str
+) -> None:
+    file = written(place, **on_telegram(telegram))
+    assert await seen(file, "clock") == []
+    telegram.clock_ahead = timedelta(seconds=seconds)
+    (fault,) = await seen(file, "clock")
+    assert side in fault.text and "timedatectl" in fault.cure
+
+
+async def test_what_telegram_refuses_is_told_in_our_words(telegram: TelegramServer) -> None:
+    telegram.fail_next("getMe", kind="400", description="Bad Request: logged out")
+    with pytest.raises(Misconfigured, match="it must lead to a Bot API server") as refused:
+        await check(TOKEN, telegram.base_url)
+    assert "logged out" not in str(refused.value)
 
 
 async def test_a_bot_that_runs_is_said_and_goes_on(

@@ -10,6 +10,9 @@ from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.buttons import button
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
+from gateway.commands.people.listing import PeoplePage, ShowPerson
+from gateway.commands.people.requests import Ignore, LetIn
+from gateway.commands.people.rights import RemovePerson, SetRole
 from gateway.commands.registry import COMMANDS
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
@@ -29,12 +32,18 @@ EACH = [
     DeleteNote(12, "two words", 2),
     DiffPage("#1 #2", 2),
     ForgetMe("telegram:1"),
+    Ignore("telegram:1"),
     KeepNotes(),
+    LetIn("telegram:1"),
     NotesPage("two words", 2),
+    PeoplePage(2),
     Pick(1, 7, "1/2 · parent"),
     ReadOn(1, 7, 9),
     Reask(1, 3, None),
+    RemovePerson("telegram:1"),
     SearchPage("two words", [9, 7]),
+    SetRole("telegram:1", "owner"),
+    ShowPerson("telegram:1", 2),
     Sibling(1, 7),
     Stay(),
     Take(1, None, "telegram:1"),

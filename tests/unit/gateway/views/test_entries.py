@@ -29,8 +29,9 @@ def test_what_is_no_number(text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "body", "shown"),
     [
-        (Kind.MESSAGE, message("user", " a *b*\nc "), "#12 👤 a \\*b\\* c"),
+        (Kind.MESSAGE, message("user", " a *b*\nc "), "#12 👤 a b c"),
         (Kind.MESSAGE, message("assistant", "hi"), "#12 🤖 hi"),
+        (Kind.MESSAGE, message("assistant", "Once", stop="cut"), "#12 🤖 Once (cut off)"),
         (
             Kind.MESSAGE,
             message("assistant", None, tool_calls=[{"function": {"name": "read_file"}}]),

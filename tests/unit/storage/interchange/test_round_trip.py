@@ -213,8 +213,9 @@ usages = st.fixed_dictionaries(
 own_messages = st.one_of(
     st.builds(lambda text, more: {"role": "user", "content": text} | more, texts, objects),
     st.builds(
-        lambda text, given, usage, raw: (
+        lambda text, given, usage, raw, stop: (
             message("assistant", text)
+            | stop
             | ({"tool_calls": given} if given else {})
             | ({"model": "p/m", "usage": usage, "raw": raw} if usage else {})
         ),
@@ -222,6 +223,7 @@ own_messages = st.one_of(
         calls,
         st.none() | usages,
         objects,
+        st.just({}) | st.just({"stop": "cut"}),
     ),
 )
 
@@ -344,6 +346,18 @@ def test_our_own_sessions_come_back_whole_and_are_written_alike(data: st.DataObj
         assert after | {"named": 0} == before | {"named": 0}
 
     in_store(work)
+
+
+def test_an_answer_that_broke_off_is_aborted_for_pi_and_cut_for_us() -> None:
+    def work(tx: Transaction) -> bytes:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT))
+        body = message("assistant", "Once", model="p/m", stop="cut")
+        tx.tree.append(session.id, Draft(Kind.MESSAGE, body, time=2.0), after=None)
+        return exported(tx, tx.tree.session(session.id))
+
+    data = in_store(work)
+    assert lines_of(data)[1]["message"]["stopReason"] == "aborted"
+    assert read_session(data, NOW).entries[0].draft.body["stop"] == "cut"
 
 
 def test_a_line_that_pi_reads_is_written_for_each_kind() -> None:

@@ -1,0 +1,276 @@
+"""Strangers who ask to be let in: what owners hear of them, and how they let them in, by a button
+or by the code that the stranger has."""
+
+import re
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from adapters.base import CommandSpec
+from adapters.platforms import private_chat
+from gateway.access.codes import code_in, is_code, new_code, sealed
+from gateway.access.roles import Access
+from gateway.commands.buttons import button
+from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply
+from gateway.commands.people.rights import (
+    IN_PRIVATE,
+    LAST,
+    OWNERS_ONLY,
+    access_of,
+    end_work_of,
+    give,
+    person,
+    refused,
+    role_buttons,
+    standing,
+    welcome,
+)
+from gateway.outbound.buttons import send_menu
+from gateway.outbound.composer import Composer
+from storage.records.people import PairingRequest, RequestDraft, RightDraft, Role
+from storage.store import Transaction
+
+HOUR = 3_600.0
+CODE_KEPT = HOUR
+"""Seconds for which a code is good."""
+REQUEST_KEPT = 7 * 24 * HOUR
+"""Seconds for which an owner can press a button."""
+MOST_REQUESTS = 200
+MOST_NOTICES = 10
+"""Strangers of whom owners hear one by one, in an hour."""
+MOST_GUESSES = 5
+"""Wrong codes of an owner, in an hour."""
+LONGEST = 3_650 * 24 * HOUR
+"""Seconds of a right that ends."""
+NOTICES = "pairing.notices"
+"""The fact that says how many strangers the owners heard of in the hour that began then."""
+GUESSES = "pairing.guesses:{who}"
+"""The fact that says when an owner wrote wrong codes."""
+
+_ROLES = {role.value: role for role in Role}
+_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_ARGUMENT = re.compile(
+    r"(?P<code>\S+)(?:\s+(?P<role>[a-z]+))??"
+    r"(?:\s+for\s+(?P<count>[0-9]{1,5})\s*(?P<unit>[mhdw])[a-z]*)?\s*\Z",
+    re.IGNORECASE,
+)
+HOW = (
+    "Write `/pair CODE` with the code that the person got from me; `/pair CODE approver` for "
+    "another role than member (approver, owner), `/pair CODE member for 30d` for a while."
+)
+NO_SUCH_CODE = (
+    "That is no code that holds: it may be mistyped, used, or more than an hour old. They get "
+    "another one by writing /start to me."
+)
+TOO_MANY = (
+    "Too many wrong codes: for an hour after them I take none from you. /people shows who asks, "
+    "with buttons."
+)
+IN_A_GROUP = (
+    "Codes do not work in a group, where everybody reads them. If this was one, it is void now: "
+    "they get another one by writing /start to me, and you give it to me in private."
+)
+EXPIRED = (
+    "This request has expired, or was dealt with. Whoever still wants to be let in writes /start "
+    "to me again."
+)
+
+
+def ask(tx: Transaction, access: Access, composer: Composer, identity: str, name: str) -> str:
+    """Note that a stranger asks, and tell the owners, once for each. The code for the stranger; ""
+    for one whom an owner ignores."""
+    before = tx.pairing.get(identity)
+    if before is not None and before.ignored:
+        return ""
+    code = new_code()
+    draft = RequestDraft(identity, name, *sealed(code), tx.now + CODE_KEPT)
+    if tx.pairing.ask(draft, MOST_REQUESTS):
+        _notice(tx, access, composer, draft)
+    return code
+
+
+def tell_of_more(tx: Transaction, access: Access, composer: Composer) -> None:
+    """Tell the owners, in one message, how many asked beyond those that they heard of."""
+    heard = tx.directory.fact(NOTICES) or {}
+    if heard.get("more") and tx.now - heard["since"] >= HOUR:
+        tx.directory.set_fact(NOTICES, {"since": tx.now, "told": 0, "more": 0})
+        more = heard["more"]
+        text = f"🚪 {more} more {'person' if more == 1 else 'people'} asked to be let in; /people"
+        for address in _owners(access, composer).values():
+            for parcel in composer.post(address, f"{text} shows who waits."):
+                tx.outbox.enqueue(parcel)
+
+
+def end_lapsed(tx: Transaction, access: Access, composer: Composer) -> None:
+    """What time alone does: rights end, requests are forgotten, owners hear of how many asked."""
+    for right in tx.rights.all():
+        if not right.holds(tx.now):
+            tx.rights.take(right.identity)
+            end_work_of(tx, right.identity)
+            details = {"identity": right.identity, "role": right.role.value, "by": right.by}
+            tx.directory.audit("right ended", "", details)
+    tx.pairing.lapse(tx.now - REQUEST_KEPT)
+    tell_of_more(tx, access, composer)
+
+
+def _notice(tx: Transaction, access: Access, composer: Composer, asks: RequestDraft) -> None:
+    tell_of_more(tx, access, composer)
+    heard = tx.directory.fact(NOTICES)
+    if heard is None or tx.now - heard["since"] >= HOUR:
+        heard = {"since": tx.now, "told": 0, "more": 0}
+    tells = heard["told"] < MOST_NOTICES
+    counted = "told" if tells else "more"
+    tx.directory.set_fact(NOTICES, heard | {counted: heard[counted] + 1})
+    if not tells:
+        return
+    at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(tx.now))
+    text = f"🚪 {person(asks.name, asks.identity)} asks to be let in. ({at})"
+    items = [
+        button("Let in", LetIn(asks.identity), style="primary"),
+        button("Ignore", Ignore(asks.identity), beside=True),
+    ]
+    for owner, address in _owners(access, composer).items():
+        send_menu(tx, composer.post(address, text), items, private=True, by=owner)
+
+
+def _owners(access: Access, composer: Composer) -> dict[str, str]:
+    """The addresses of their private chats, by identity."""
+    chats = {owner: private_chat(owner) for owner in access.owners()}
+    return {
+        owner: chat.address
+        for owner, chat in chats.items()
+        if chat is not None and composer.serves(chat.address)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LetIn(Action):
+    """A stranger becomes a member for good; the answer offers other roles."""
+
+    identity: str
+    name = "let_in"
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        return refused(call) or Act(partial(_let_in, call=call, identity=self.identity))
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore(Action):
+    """A stranger gets no more codes, and owners hear no more of them, as long as it is kept."""
+
+    identity: str
+    name = "ignore_stranger"
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        return refused(call) or Act(partial(_ignore, call=call, identity=self.identity))
+
+
+def _open(tx: Transaction, identity: str) -> PairingRequest | None:
+    asks = tx.pairing.get(identity)
+    return asks if asks is not None and tx.now - asks.asked < REQUEST_KEPT else None
+
+
+def _let_in(tx: Transaction, call: CommandCall, identity: str) -> Reply:
+    asks = _open(tx, identity)
+    if asks is None:
+        return _over(tx, identity, call.who)
+    return _admit(tx, call, asks, Role.MEMBER, None)
+
+
+def _over(tx: Transaction, identity: str, by: str) -> Reply:
+    """There is nothing to decide any more; what there is instead."""
+    right = tx.rights.get(identity)
+    if right is None or not right.holds(tx.now):
+        return Reply(EXPIRED)
+    text = f"{person(right.name, identity)} is let in already: {standing(right, tx.now)}."
+    return Reply(text, role_buttons(right), by)
+
+
+def _ignore(tx: Transaction, call: CommandCall, identity: str) -> Reply:
+    asks = _open(tx, identity)
+    if asks is None:
+        return _over(tx, identity, call.who)
+    tx.pairing.ignore(identity)
+    tx.directory.audit("stranger ignored", call.who, {"identity": identity, "name": asks.name})
+    who = person(asks.name, identity)
+    return Reply(f"{who} is ignored for a week. /people lets them in all the same.")
+
+
+def _admit(
+    tx: Transaction, call: CommandCall, asks: PairingRequest, role: Role, until: float | None
+) -> Reply:
+    draft = RightDraft(asks.identity, asks.name, role, until, call.who)
+    right = give(tx, access_of(call), draft)
+    if right is None:
+        return Reply(LAST.format(who=asks.identity))
+    welcome(tx, call, right)
+    text = f"✅ {person(right.name, right.identity)} is let in: {standing(right, tx.now)}."
+    return Reply(text, role_buttons(right), call.who)
+
+
+def _pair(tx: Transaction, call: CommandCall) -> Outcome:
+    if not call.message.private:
+        return Act(partial(_void, call=call))
+    if not access_of(call).is_owner(call.who):
+        return Reply(OWNERS_ONLY)
+    found = _ARGUMENT.match(call.argument)
+    if found is None:
+        return Reply(HOW)
+    role = _ROLES.get((found["role"] or Role.MEMBER.value).lower())
+    span = float(found["count"]) * _UNITS[found["unit"].lower()] if found["count"] else None
+    if role is None or (span is not None and not 60 <= span <= LONGEST):
+        return Reply(HOW)
+    return Act(partial(_by_code, call=call, text=found["code"], role=role, span=span))
+
+
+def _by_code(
+    tx: Transaction, call: CommandCall, text: str, role: Role, span: float | None
+) -> Reply:
+    fact = GUESSES.format(who=call.who)
+    wrong = [at for at in tx.directory.fact(fact) or () if 0 <= tx.now - at < HOUR]
+    if len(wrong) >= MOST_GUESSES:
+        return Reply(TOO_MANY)
+    asks = _whose(tx, text)
+    if asks is None:
+        tx.directory.set_fact(fact, [*wrong, tx.now])
+        tx.directory.audit("wrong code", call.who, {"tries left": MOST_GUESSES - len(wrong) - 1})
+        return Reply(NO_SUCH_CODE)
+    return _admit(tx, call, asks, role, tx.now + span if span is not None else None)
+
+
+def _whose(tx: Transaction, text: str) -> PairingRequest | None:
+    """Who was given a code that holds."""
+    code = code_in(text)
+    if code is None:
+        return None
+    fits = [each for each in tx.pairing.all() if is_code(code, each.salt, each.digest)]
+    return next((each for each in fits if tx.now < each.expires), None)
+
+
+def void(tx: Transaction, text: str, who: str) -> bool:
+    """Make a code void that everybody can read now; False where it was none."""
+    asks = _whose(tx, text)
+    if asks is not None:
+        tx.pairing.void(asks.identity)
+        tx.directory.audit("code void", who, {"identity": asks.identity, "why": "in a group"})
+    return asks is not None
+
+
+def _void(tx: Transaction, call: CommandCall) -> Reply:
+    void(tx, call.argument.partition(" ")[0], call.who)
+    return Reply(IN_A_GROUP if access_of(call).is_owner(call.who) else IN_PRIVATE)
+
+
+PAIRING = (
+    Command(
+        CommandSpec(
+            "pair",
+            "let somebody in by the code that they got from me",
+            "code",
+            owner=True,
+            details=HOW,
+            discreet=True,
+        ),
+        _pair,
+    ),
+)

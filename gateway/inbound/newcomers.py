@@ -1,0 +1,151 @@
+"""People who are not known: what they are told, what they get, and the code that makes the first of
+them the owner.
+
+They cost little: how many are answered has a limit, what is kept of them too, and nothing starts.
+"""
+
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from adapters.events import Message
+from gateway.access.codes import code_in
+from gateway.access.denials import NO_OWNER, PAIRING, STRANGER, WRONG_CODE
+from gateway.access.owner_code import OwnerCode
+from gateway.access.roles import Access
+from gateway.access.strangers import Strangers
+from gateway.commands.people.requests import CODE_KEPT, ask, void
+from gateway.commands.people.rights import give
+from gateway.outbound.composer import Composer
+from gateway.turns.failures import once_there
+from storage.records.entries import Json
+from storage.records.inbox_outbox import Arrival
+from storage.records.people import RightDraft, Role
+from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
+
+ONE_BY_ONE: Json = {"queue": "strangers"}
+"""How strangers are answered, so that nobody known waits behind them."""
+_START = re.compile(r"/start\b", re.IGNORECASE)
+_SAYS_CODE = re.compile(r"/(?:start|pair)\s+(\S+)\Z|([^/\s]\S*)\Z", re.IGNORECASE)
+_IN_GROUP = re.compile(r"(?:/(?:start|pair)\s+)?(\S+)", re.IGNORECASE)
+OWNER_NOW = (
+    "You own this bot now: you are `{identity}`. Write to me; /help says how. Whoever else writes "
+    "to me gets a code, and you get a button that lets them in; /people shows who may talk."
+)
+HAS_OWNER = "This bot has an owner by now; the code is void. Ask them to let you in."
+CODE_IN_A_GROUP = (
+    "That was the owner code, and everybody here can read it: it is void now. Start the bot again "
+    "for another one, and write that to me in private."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomers:
+    store: Store
+    composer: Composer
+    access: Access
+    strangers: Strangers
+    owner_code: OwnerCode = field(default_factory=OwnerCode)
+
+    async def says_owner_code(self, message: Message, arrival: Callable[[], Arrival]) -> bool:
+        """Whether a message was the owner code and is dealt with, whoever wrote it. Guesses are
+        limited, and counted."""
+        code = self.owner_code.open and _code(message)
+        if not code or not self.owner_code.fits(code, message.user.identity):
+            self._warn()
+            return False
+        work = partial(self._make_owner if message.private else self._spoil, message, arrival())
+        await once_there(partial(self.store.run, work), "the owner code")
+        self.owner_code.void()
+        return True
+
+    async def stranger(self, message: Message) -> None:
+        """In private they are told who they are to us, and get a code: once, and at every /start;
+        where the platform waits for an answer to this very event, they get it. In a group nothing
+        is said, and a code that they show there is void."""
+        identity = message.user.identity
+        if not message.private:
+            await self._shown_code(message)
+        if not (message.private or message.handle):
+            return
+        wrong = self.owner_code.open and _code(message) is not None
+        again = bool(message.handle or wrong or _START.match(message.text))
+        if self.strangers.was_greeted(identity) and not again:
+            return
+        if not self.strangers.answers.admits(identity):
+            return self.strangers.ignored("messages", identity)
+
+        def work(tx: Transaction) -> None:
+            first = tx.directory.greet(identity, message.user.name)
+            if first:
+                tx.directory.audit("stranger", identity, {"name": message.user.name})
+            if first or again:
+                text = self._told(tx, message)
+                text = f"{WRONG_CODE} {text}" if wrong else text
+                for parcel in self.composer.reply(message, text):
+                    tx.outbox.enqueue(replace(parcel, payload={**parcel.payload, **ONE_BY_ONE}))
+
+        await once_there(partial(self.store.run, work), "a stranger")
+        self.strangers.greeted(identity)
+
+    def _told(self, tx: Transaction, message: Message) -> str:
+        identity = message.user.identity
+        if self.owner_code.open:
+            return NO_OWNER.format(identity=identity)
+        if message.private and self.access.config.pairing and self.access.owners():
+            code = ask(tx, self.access, self.composer, identity, message.user.name)
+            if code:
+                minutes = round(CODE_KEPT / 60)
+                return PAIRING.format(identity=identity, code=code, minutes=minutes)
+        return STRANGER.format(identity=identity)
+
+    async def _shown_code(self, message: Message) -> None:
+        """In a group, where everybody reads it."""
+        found = _IN_GROUP.match(message.text)
+        if found is None or code_in(found[1]) is None:
+            return
+        who = message.user.identity
+        if self.strangers.answers.admits(who):
+            work = partial(void, text=found[1], who=who)
+            await once_there(partial(self.store.run, work), "a code in a group")
+
+    def _make_owner(self, message: Message, arrival: Arrival, tx: Transaction) -> None:
+        row = tx.inbox.receive(arrival)
+        if row is None:
+            return
+        identity = message.user.identity
+        text = HAS_OWNER
+        if not any(right.role is Role.OWNER and right.holds(tx.now) for right in tx.rights.all()):
+            draft = RightDraft(identity, message.user.name, Role.OWNER, None, "")
+            give(tx, self.access, draft)
+            tx.directory.greet(identity, message.user.name)
+            tx.directory.audit("owner code used", identity, {"name": message.user.name})
+            text = OWNER_NOW.format(identity=identity)
+        for parcel in self.composer.reply(message, text):
+            tx.outbox.enqueue(parcel)
+        tx.inbox.finish([row.id])
+
+    def _spoil(self, message: Message, arrival: Arrival, tx: Transaction) -> None:
+        row = tx.inbox.receive(arrival)
+        if row is not None:
+            tx.directory.audit("owner code void", message.user.identity, {"why": "in a group"})
+            for parcel in self.composer.reply(message, CODE_IN_A_GROUP):
+                tx.outbox.enqueue(parcel)
+            tx.inbox.finish([row.id])
+
+    def _warn(self) -> None:
+        if self.owner_code.spoilt():
+            log.warning(
+                "the owner code is void: it was guessed at too often. Start the bot again for "
+                "another one"
+            )
+
+
+def _code(message: Message) -> str | None:
+    """The code that a message is, alone or behind /start or /pair; None where it is none."""
+    found = _SAYS_CODE.match(message.text.strip())
+    return code_in(found[1] or found[2]) if found is not None else None

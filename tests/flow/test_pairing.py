@@ -1,0 +1,180 @@
+"""A stranger gets a code, the owner a button: who is let in, how, and what comes to nothing."""
+
+from pathlib import Path
+
+from storage.records.people import Role
+from storage.sql.store import SqlStore
+from storage.store import Store
+from tests.flow.chatting import ECHO, GROUP, labels
+from tests.flow.conftest import ON_BOTH, gateway
+from tests.flow.pairing import OWNED, STRANGER, asks, audited, gives, notice, presses
+from tests.support.stores import Clock
+
+DAY = 86_400.0
+
+
+@ON_BOTH
+async def test_an_owner_lets_a_stranger_in_with_a_button(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        assert await asks(g, text="hello")
+        shown = notice(g)
+        assert f"User {STRANGER} (`telegram:{STRANGER}`) asks to be let in" in shown.text
+        assert labels(shown) == ["Let in", "Ignore"]
+        assert "is let in: a member, for good" in await presses(g, shown, "Let in")
+        assert labels(shown) == ["Approver", "Owner", "Remove"]
+        await g.hears("You are let in", chat=STRANGER)
+        assert "so be it" in await gives(g, "hello", STRANGER)
+        assert await audited(store, "right given") == ["telegram:1"]
+
+
+@ON_BOTH
+async def test_an_owner_lets_a_stranger_in_by_their_code_with_a_role_for_a_while(
+    store: Store,
+) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        told = await gives(g, f"/pair {code.lower()} approver for 30 days")
+        assert "is let in: an approver, for 30 days" in told
+        right = await store.read(lambda tx: tx.rights.get(f"telegram:{STRANGER}"))
+        assert right is not None
+        assert (right.role, right.by) == (Role.APPROVER, "telegram:1")
+        assert right.until is not None
+        assert right.until - right.since == 30 * DAY
+        assert "that holds" in await gives(g, f"/pair {code}"), "used once"
+
+
+async def test_every_start_is_answered_with_another_code_and_owners_hear_of_it_once(
+    store: Store,
+) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        first, second = await asks(g), await asks(g)
+        assert first
+        assert second
+        assert first != second
+        assert await asks(g, text="please") == ""
+        assert len([text for text in g.chat.texts("1") if "🚪" in text]) == 1
+        assert "no code that holds" in await gives(g, f"/pair {first}")
+        assert "is let in" in await gives(g, f"/pair {second}")
+
+
+async def test_a_code_expires_after_an_hour_and_a_button_after_a_week(database: str) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        clock.now += 3_600
+        assert "no code that holds" in await gives(g, f"/pair {code}")
+        shown = notice(g)
+        clock.now += 7 * DAY
+        assert "This request has expired" in await presses(g, shown, "Let in")
+        assert await store.read(lambda tx: tx.rights.all()) == []
+
+
+async def test_a_right_ends_by_itself(database: str) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        g.app.router.access.given.clock = clock
+        await gives(g, f"/pair {await asks(g)} member for 2h")
+        assert "so be it" in await gives(g, "hello", STRANGER)
+        clock.now += 7_199
+        assert "so be it" in await gives(g, "hello again", STRANGER)
+        clock.now += 1
+        assert await gives(g, "still there?", STRANGER) == ""
+        await g.app._look_after_people()
+        assert await store.read(lambda tx: tx.rights.all()) == []
+        assert len(await audited(store, "right ended")) == 1
+
+
+async def test_a_code_in_a_group_is_refused_and_void(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        assert "Codes do not work in a group" in await gives(g, f"/pair {code}", chat=GROUP)
+        assert "no code that holds" in await gives(g, f"/pair {code}")
+        code = await asks(g)
+        assert await gives(g, f"/pair {code}", STRANGER, chat=GROUP) == ""
+        assert "no code that holds" in await gives(g, f"/pair {code}")
+
+
+async def test_five_wrong_codes_of_an_owner_in_an_hour_and_then_not_even_the_right_one(
+    database: str,
+) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        for _ in range(5):
+            assert "no code that holds" in await gives(g, "/pair AAAA-AAAA")
+        code = await asks(g)
+        assert "Too many wrong codes" in await gives(g, f"/pair {code}")
+        clock.now += 3_600
+        code = await asks(g)
+        assert "is let in" in await gives(g, f"/pair {code}")
+
+
+async def test_only_an_owner_lets_people_in(store: Store) -> None:
+    config = {"access": {"owners": ["telegram:1"], "allow": ["telegram:2"]}}
+    async with gateway(ECHO, store=store, config=config) as g:
+        code = await asks(g)
+        assert "Only the bot's owners" in await gives(g, f"/pair {code}", "2")
+        assert await gives(g, f"/pair {code}", STRANGER) == ""
+        shown = notice(g)
+        for user in ("2", STRANGER):
+            await presses(g, shown, "Let in", user)
+        assert await store.read(lambda tx: tx.rights.all()) == []
+        assert "is let in" in await presses(g, shown, "Let in")
+
+
+async def test_an_ignored_stranger_gets_no_code_and_is_heard_of_no_more(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        assert "is ignored" in await presses(g, notice(g), "Ignore")
+        assert await asks(g) == ""
+        assert "no code that holds" in await gives(g, f"/pair {code}")
+        assert len([text for text in g.chat.texts("1") if "🚪" in text]) == 0
+        assert "ignored" in await gives(g, "/people")
+
+
+async def test_of_two_owners_the_second_to_press_is_told_what_became_of_it(store: Store) -> None:
+    config = {"access": {"owners": ["telegram:1", "telegram:2"]}}
+    async with gateway(ECHO, store=store, config=config) as g:
+        await asks(g)
+        first, second = notice(g, "1"), notice(g, "2")
+        await presses(g, first, "Let in")
+        assert "is let in already: a member" in await presses(g, second, "Let in", "2")
+        assert len(await audited(store, "right given")) == 1
+
+
+async def test_with_pairing_off_a_stranger_gets_no_code(store: Store) -> None:
+    config = {"access": {"owners": ["telegram:1"], "pairing": False}}
+    async with gateway(ECHO, store=store, config=config) as g:
+        assert await asks(g) == ""
+        assert f"telegram:{STRANGER}" in g.chat.texts(STRANGER)[-1]
+        assert g.chat.texts("1") == []
+
+
+async def test_owners_hear_of_ten_strangers_an_hour_and_of_the_others_in_one_message(
+    database: str,
+) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        for number in range(18):
+            await asks(g, str(100 + number))
+        assert len([text for text in g.chat.texts("1") if "🚪" in text]) == 10
+        clock.now += 3_600
+        await g.app._look_after_people()
+        await g.settled()
+        told = g.chat.texts("1")[-1]
+        assert told == "🚪 8 more people asked to be let in; /people shows who waits."
+        await g.app._look_after_people()
+        await g.settled()
+        assert g.chat.texts("1")[-1] == told
+
+
+async def test_no_code_is_kept_as_it_is_or_logged(store: Store, tmp_path: Path) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        asked = await store.read(lambda tx: tx.pairing.all())
+        audits = await store.read(lambda tx: tx.directory.audits())
+        for written in (code, code.replace("-", "")):
+            assert written not in f"{asked} {audits}"
