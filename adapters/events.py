@@ -86,7 +86,7 @@ class Message:
     reply_to: str = ""
     """Id of the message it replies to; "" for none."""
     files: tuple[File, ...] = ()
-    """Documents that came with it, or with the message it replies to."""
+    """Those that came with it, or with the message it replies to."""
     reply_token: str = ""
     """Token of a button of the message it replies to, where that is the bot's and has any."""
     album: str = ""

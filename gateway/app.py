@@ -35,6 +35,7 @@ from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.inbound.threads import Threads
 from gateway.loading import Loading
+from gateway.media.incoming import Incoming
 from gateway.models import guarded, known_models, needs_litellm, routed_model
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
@@ -50,7 +51,7 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.streaming.live_answer import Streaming
-from gateway.toolkits import Toolkits
+from gateway.toolkits import Toolkits, listener_of
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
@@ -61,6 +62,7 @@ from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler
 from gateway.turns.turn import Turn
 from gateway.views.reopening import reopened
+from storage.blobs.choosing import blobs_of
 from storage.interchange.redaction import known_redactor
 from storage.store import Store
 
@@ -98,7 +100,9 @@ async def bootstrap(
     models = await known_models(config)
     litellm = LitellmModel()
     keys = KeyRotation(litellm)
-    limited = partial(guarded, models=models, budgets=Budgets(store, config.budgets))
+    content = blobs_of(config.storage.url, store).get
+    budgets = Budgets(store, config.budgets)
+    limited = partial(guarded, models=models, budgets=budgets, content=content)
     impatient = limited(model if model is not None else routed_model(keys))
     patient = limited(model if model is not None else routed_model(Retrying(keys)))
     return _assemble(
@@ -167,7 +171,8 @@ def _assemble(
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, *shown)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
-    made = (answer.run, jobs(work), running, toolkits.opening)
+    incoming = _incoming(config, store, connections, composer, toolkits)
+    made = (answer.run, jobs(work), running, toolkits.opening, incoming)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner, Quota(config.limits)).talk
     group = (Threads(settings, access), Completions(context, access))
@@ -178,6 +183,24 @@ def _assemble(
     schedules = DueSchedules(store, Firing(access, composer))
     parts = (router, questions, delivery, loading, toolkits, schedules)
     return App(config, store, platforms, scheduler, runner, *parts)
+
+
+def _incoming(
+    config: Config,
+    store: Store,
+    connections: Connections,
+    composer: Composer,
+    toolkits: Toolkits,
+) -> Incoming:
+    return Incoming(
+        store,
+        blobs_of(config.storage.url, store),
+        connections,
+        composer,
+        config.toolsets_at,
+        toolkits.workspace,
+        listener_of(config),
+    )
 
 
 async def _ready_parent(

@@ -5,7 +5,7 @@ message, so they stand here, too: read at the start and with each sweep, and cha
 commit tells. Nothing else may change them here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
@@ -68,7 +68,7 @@ class ChatSettings:
     def chosen_at(self, address: str, key: Key) -> str:
         """What people chose; "" where they did not."""
         values = self._mirror.values
-        places = ((place, key) for place in places_of(address))
+        places = ((place, key) for place in self.config.places_at(address))
         return next((values[place] for place in places if place in values), "")
 
     def default_at(self, address: str, key: Key) -> str:
@@ -114,11 +114,6 @@ class ChatSettings:
 def known(key: str, value: str) -> bool:
     """Whether a row says something that this version can do; one of another version may not."""
     return any(key == one and value in values for one, values in VALUES.items())
-
-
-def places_of(address: str) -> Iterator[str]:
-    """A conversation, then the chat that it is a topic of."""
-    yield from dict.fromkeys((address, address.partition("/")[0]))
 
 
 def _switch(on: bool) -> str:

@@ -8,6 +8,7 @@ from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback
 from agent.models.litellm.model import LitellmModel
 from agent.models.litellm.prices import listed_prices
+from agent.models.pictures import Content, Seeing
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig
@@ -43,9 +44,10 @@ def _spec(name: str, given: ModelConfig) -> ModelSpec:
     return ModelSpec(name=name, api_key=keys[0] if keys else key, api_keys=keys, **more)
 
 
-def guarded(model: Model, models: Models, budgets: Budgets) -> Model:
-    """Each model within the budgets, by its own price; then the fallbacks."""
-    return Fallback(Budgeted(model, budgets), models)
+def guarded(model: Model, models: Models, budgets: Budgets, content: Content) -> Model:
+    """Each model with the pictures that it sees, within the budgets, by its own price; then the
+    fallbacks."""
+    return Fallback(Budgeted(Seeing(model, content), budgets), models)
 
 
 def routed_model(default: Model) -> RoutedModel:

@@ -35,6 +35,7 @@ from storage.store import Committed, Store
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY = 30.0
+FORGET_EVERY = 3_600.0
 TICK_EVERY = 1.0
 """Seconds between looks at what a question's policy makes due."""
 ALIVE = "alive"
@@ -53,6 +54,8 @@ class App:
     loading: Loading
     tools: Toolkits
     schedules: DueSchedules
+    _forget_at: float = field(default=0.0, init=False)
+    """When to look for files that no message shows; time.monotonic()."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
 
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
@@ -169,7 +172,14 @@ class App:
         while True:
             reposted = reposted or await self._try(self._repost, "open questions cannot be renewed")
             await self._try(self._look_after, "unfinished work cannot be looked through")
+            if time.monotonic() >= self._forget_at:
+                self._forget_at = time.monotonic() + FORGET_EVERY
+                await self._try(self._forget, "files that nobody needs cannot be removed")
             await asyncio.sleep(SWEEP_EVERY)
+
+    async def _forget(self) -> None:
+        if removed := await self.runner.incoming.blobs.sweep():
+            log.info("removed %d files that no message shows", removed)
 
     async def _look_after(self) -> None:
         await self.router.sweep()

@@ -28,6 +28,7 @@ from storage.records.entries import Draft
 from storage.store import Store, Transaction
 
 if TYPE_CHECKING:
+    from agent.models.transcription import Listener
     from agent.tools.web.client import WebClient
 
 
@@ -58,10 +59,10 @@ class Toolkits:
         kits: tuple[Kit, ...] = (
             lambda _: given,
             clarify_kit,
-            message_kit(store, messenger, self.config.toolsets_at, self._workspace, self.redact),
+            message_kit(store, messenger, self.config.toolsets_at, self.workspace, self.redact),
             memory_kit(store, partial(tell_noted, composer)),
             schedule_kit(store, self.config.tools.timezone),
-            self.servers.kit(self._workspace),
+            self.servers.kit(self.workspace),
             partial(terminal_tools, self.terminal),
         )
         if self.web is None:
@@ -91,7 +92,7 @@ class Toolkits:
         if self.web is not None:
             self.web.close()
 
-    def _workspace(self, session: int) -> Workspace:
+    def workspace(self, session: int) -> Workspace:
         return Workspace(resolve_template(self.config.tools.workspace, session))
 
 
@@ -100,6 +101,15 @@ def web_client(config: Config) -> "WebClient":
     from agent.tools.web.client import WebClient
 
     return WebClient(config.web)
+
+
+def listener_of(config: Config) -> "Listener | None":
+    """What writes down voices; None where nothing does."""
+    if config.models.transcription is None:
+        return None
+    from agent.models.transcription import Transcription
+
+    return Transcription(config.models.transcription)
 
 
 def own_files(config: Config) -> tuple[list[Path], list[Path]]:

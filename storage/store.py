@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from storage.records.blobs import Blobs
 from storage.records.buttons import ButtonRow
 from storage.records.chat_settings import ChatChoiceChange, ChatChoices
 from storage.records.delegations import Delegation, DelegationDraft
@@ -58,6 +59,10 @@ class Inbox(Protocol):
         ...
 
     def route(self, row: int, session: int) -> None: ...
+
+    def amend(self, row: int, payload: Json) -> None:
+        """Give a row another payload: what came, and what was found out about it since."""
+        ...
 
     def link(self, row: int, entry: int) -> None:
         """Say which entry the row became."""
@@ -360,6 +365,8 @@ class Transaction(Protocol):
     def notes(self) -> Notes: ...
     @property
     def schedules(self) -> Schedules: ...
+    @property
+    def blobs(self) -> Blobs: ...
     @property
     def rights(self) -> Rights: ...
     @property

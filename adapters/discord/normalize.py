@@ -215,7 +215,8 @@ def _attached(options: list[dict[str, Any]], resolved: Mapping[str, Any]) -> Ite
     for option in filter(_is_file, options):
         if attachment := attachments.get(option["value"]):
             name, size = clean(attachment["filename"]), int(attachment["size"])
-            yield File(clean(attachment["url"]), name, size)
+            media_type = clean(str(attachment.get("content_type") or ""))
+            yield File(clean(attachment["url"]), name, size, _file_kind(media_type), media_type)
 
 
 def _is_file(option: dict[str, Any]) -> bool:
@@ -310,7 +311,30 @@ def _files(message: discord.Message) -> tuple[File, ...]:
     given = [attachment for part in parts for attachment in part.attachments]
     if not given and (replied_to := _replied_to(message)):
         given = replied_to.attachments
-    return tuple(File(clean(each.url), clean(each.filename), int(each.size)) for each in given)
+    return tuple(map(_file, given))
+
+
+def _file(attachment: discord.Attachment) -> File:
+    media_type = clean(attachment.content_type or "")
+    kind = "voice" if attachment.is_voice_message() else _file_kind(media_type)
+    return File(
+        clean(attachment.url),
+        clean(attachment.filename),
+        int(attachment.size),
+        kind,
+        media_type,
+        float(attachment.duration or 0.0),
+    )
+
+
+def _file_kind(media_type: str) -> str:
+    match media_type.partition("/")[0]:
+        case "image":
+            return "photo"
+        case "audio" | "video" as kind:
+            return kind
+        case _:
+            return "document"
 
 
 def _replies_to(message: discord.Message, me: DiscordUser) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import Any
 
 import telegram
 from telegram.constants import ChatType, MessageEntityType
@@ -12,6 +13,8 @@ from adapters.events import Conversation, File, Message, Press, User
 from adapters.telegram import utf16
 
 PLATFORM = "telegram"
+LARGEST_PHOTO = 10_000_000
+"""Bytes of a picture that is fetched, where there is a smaller one of it."""
 
 _ATTACHMENTS = (
     "animation",
@@ -87,6 +90,7 @@ def _message(message: telegram.Message, me: telegram.User) -> Message | None:
         sent=message.date.timestamp(),
         addressed=addressed,
         quoted_from=_quoted_from(message, me),
+        album=clean(message.media_group_id or ""),
     )
 
 
@@ -175,12 +179,50 @@ def _made_topic(reply: telegram.Message) -> bool:
 
 
 def _files(message: telegram.Message) -> tuple[File, ...]:
-    """The documents of the message, then of the one it replies to."""
+    """Those of the message, then of the one it replies to."""
     carriers = (message, message.reply_to_message)
     return tuple(
-        File(one.document.file_id, clean(one.document.file_name or ""), one.document.file_size or 0)
+        file
         for one in carriers
-        if one is not None and one.document is not None and "document" in _attachments(one)
+        if one is not None
+        for kind in _attachments(one)
+        if (file := _file(kind, one)) is not None
+    )
+
+
+def _file(kind: str, message: telegram.Message) -> File | None:
+    """None for what is no file (a poll, a place …)."""
+    match kind:
+        case "photo":
+            sizes = message.photo
+            # All of one picture, smallest first; one that is too big to be fetched is passed over.
+            fitting = [size for size in sizes if (size.file_size or 0) <= LARGEST_PHOTO] or sizes
+            best = max(fitting, key=lambda size: size.width * size.height)
+            return File(best.file_id, "", best.file_size or 0, "photo", "image/jpeg")
+        case "document" | "voice" | "audio" | "video" | "video_note" | "animation":
+            return _named_file(kind, getattr(message, kind))
+        case "sticker" if (sticker := message.sticker) is not None:
+            moves = sticker.is_animated or sticker.is_video
+            if moves and sticker.thumbnail is not None:
+                small = sticker.thumbnail
+                return File(small.file_id, sticker.emoji or "", small.file_size or 0, "sticker")
+            name = clean(sticker.emoji or "")
+            return File(sticker.file_id, name, sticker.file_size or 0, "sticker")
+        case _:
+            return None
+
+
+def _named_file(kind: str, given: Any) -> File:
+    """What has a length, a name or a type has it under the same names."""
+    # The library's own attribute is about to change from seconds to a timedelta, and warns of it.
+    seconds = given.to_dict().get("duration") or 0
+    return File(
+        given.file_id,
+        clean(getattr(given, "file_name", None) or ""),
+        given.file_size or 0,
+        kind,
+        clean(getattr(given, "mime_type", None) or ""),
+        float(seconds),
     )
 
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from agent.runtime.next_step import calls_of
-from agent.text.sizing import BYTES_PER_TOKEN, size
+from agent.text.files import files_text
+from agent.text.sizing import BYTES_PER_TOKEN, PICTURE_TOKENS, size
 from agent.text.untrusted import as_text
+from storage.records.attached import attached
 from storage.records.entries import Entry, Kind, is_cut
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.told_notes import notes_content
@@ -192,7 +194,9 @@ def _tokens(entry: Entry) -> int:
         case Kind.MESSAGE:
             calls = entry.body.get("tool_calls")
             written = json.dumps(calls, ensure_ascii=False) if calls else ""
-            return _estimate(as_text(entry.body.get("content")) + written)
+            pictures = sum(1 for file in attached(entry.body) if file.shown)
+            said = as_text(entry.body.get("content")) + files_text(entry.body) + written
+            return _estimate(said) + pictures * PICTURE_TOKENS
         case Kind.BRANCH_SUMMARY:
             return _estimate(as_text(entry.body.get("summary")))
         case Kind.RECORD:

@@ -11,6 +11,7 @@ from agent.concurrency import off_loop
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
 from agent.runtime.next_step import calls_of
 from agent.text.fencing import UNTRUSTED, fence
+from agent.text.files import files_text
 from agent.text.markdown import bounded
 from agent.text.sizing import head, pieces, size
 from agent.text.templates import cut
@@ -77,6 +78,8 @@ def _said(entry: Entry) -> Iterator[Block]:
                 yield "person", text
             else:
                 yield f"person [{speaker.id}] {_name(speaker.name)}", name_taken_off(entry.body)
+            if came := files_text(entry.body):
+                yield "files", came
         case "assistant":
             calls = calls_of(entry)
             if text or not calls:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent.models.base import Reply, Request, price
-from agent.text.sizing import BYTES_PER_TOKEN, size
+from agent.text.sizing import BYTES_PER_TOKEN, PICTURE_TOKENS, size
 from agent.text.untrusted import quote
 from storage.records.entries import Json, Usage
 
@@ -68,8 +68,23 @@ def _number(name: str, value: object) -> Any:
 
 def estimated_input(request: Request) -> int:
     """Tokens, by the size of what is sent."""
-    sent = json.dumps([list(request.messages), list(request.tools)], ensure_ascii=False)
-    return size(sent) // BYTES_PER_TOKEN + 1
+    parts = [part for message in request.messages for part in _pictures(message)]
+    worded = [_worded(message) for message in request.messages] if parts else request.messages
+    sent = json.dumps([list(worded), list(request.tools)], ensure_ascii=False)
+    return size(sent) // BYTES_PER_TOKEN + 1 + len(parts) * PICTURE_TOKENS
+
+
+def _pictures(message: Json) -> list[Json]:
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return [part for part in parts if part.get("type") == "image_url"]
+
+
+def _worded(message: Json) -> Json:
+    """Without pictures: what they cost has nothing to do with the length of what is sent."""
+    if not (pictures := _pictures(message)):
+        return message
+    return message | {"content": [part for part in message["content"] if part not in pictures]}
 
 
 def estimated_output(reply: Reply) -> int:

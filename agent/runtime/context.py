@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.models.pictures import picture_part
 from agent.models.replay import replayed
+from agent.text.files import files_text
+from storage.records.attached import attached
 from storage.records.entries import Entry, Json, Kind, is_cut, message
 from storage.records.record_entries import RecordKind, is_record
 from storage.records.speakers import guarded, speaker_of, told
@@ -232,7 +235,7 @@ def _message(entry: Entry, model: str | None) -> Json:
     body = entry.body
     content = body.get("content")
     if body["role"] == "user" and isinstance(content, str):
-        content = told(body)
+        content = _with_files(told(body) or "", body)
     message: Json = {"role": body["role"], "content": content}
     if "tool_call_id" in body:
         message["tool_call_id"] = body["tool_call_id"]
@@ -243,6 +246,17 @@ def _message(entry: Entry, model: str | None) -> Json:
     if "raw" in body:
         message |= replayed(_raw(entry, model))
     return message
+
+
+def _with_files(said: str, body: Json) -> str | list[Json]:
+    """What a person said, and what came with it. Pictures are named by their hashes: they are put
+    in for the model that is asked (agent.models.pictures)."""
+    files = attached(body)
+    if not files:
+        return said
+    text = "\n".join(part for part in (said, files_text(body)) if part)
+    shown = [picture_part(file.shown) for file in files if file.shown]
+    return [{"type": "text", "text": text}, *shown] if shown else text
 
 
 def _calls(entry: Entry, model: str | None) -> list[Json]:

@@ -5,6 +5,8 @@ for scripts whose characters cost a token each.
 """
 
 BYTES_PER_TOKEN = 4
+PICTURE_TOKENS = 1_000
+"""About what a picture takes of a window."""
 LEAST_SHARE = 1_000
 """Bytes of a share, however small the window is."""
 

@@ -25,6 +25,8 @@ from gateway.cli.sessions_output import (
 )
 from gateway.config import Config, all_secrets
 from gateway.errors import SessionsFault
+from gateway.media.exchange import keep_pictures, with_pictures
+from storage.blobs.choosing import blobs_of
 from storage.interchange.api import gather, read_session, take_in
 from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
@@ -75,7 +77,8 @@ async def _lines(arguments: argparse.Namespace, store: Store, config: Config) ->
 
 async def _import(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
     """Owners find the session among theirs: who may use this command line owns the bot."""
-    imported = read_session(_read(arguments.file), time.time())
+    read = read_session(_read(arguments.file), time.time())
+    imported = await keep_pictures(blobs_of(config.storage.url, store), read)
     owners = {LOCAL, *(owner for owner in config.access.owners if not owner.endswith("*"))}
 
     def work(tx: Transaction) -> Session:
@@ -101,7 +104,8 @@ def _import_text(taken: dict[str, Any]) -> Iterator[str]:
 
 
 async def _export(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
-    exported = await store.read(lambda tx: gather(tx, arguments.session))
+    gathered = await store.read(lambda tx: gather(tx, arguments.session))
+    exported = await with_pictures(blobs_of(config.storage.url, store), gathered)
     redact = redactor(all_secrets(config)) if arguments.redact else None
     lines = write_session(exported, redact)
     children = await store.read(lambda tx: tx.tree.children(arguments.session))

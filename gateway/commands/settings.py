@@ -14,7 +14,7 @@ from agent.text.markdown import bounded, escape
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import NOT_YOUR_SETTINGS
 from gateway.access.roles import Access
-from gateway.chat_settings import VALUES, ChatSettings, Key, known, places_of
+from gateway.chat_settings import VALUES, ChatSettings, Key, known
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
@@ -68,7 +68,8 @@ class _Holds:
 def _holds(
     tx: Transaction, settings: ChatSettings, address: str, *, private: bool
 ) -> dict[Key, _Holds]:
-    chosen = [{row.key: row.value for row in tx.chat_settings.of(p)} for p in places_of(address)]
+    places = settings.config.places_at(address)
+    chosen = [{row.key: row.value for row in tx.chat_settings.of(place)} for place in places]
     found: dict[Key, _Holds] = {}
     for key in _keys(private=private):
         own = [one.get(key, "") for one in chosen]

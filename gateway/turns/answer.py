@@ -11,6 +11,7 @@ from agent.models.metering import Account
 from agent.runtime.chosen_model import chosen_on
 from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.runtime.people import Asker
+from gateway.media.incoming import is_ready
 from gateway.questions.service import Questions
 from gateway.streaming.live_answer import Place, Streaming
 from gateway.streaming.model import Shown
@@ -82,7 +83,7 @@ class AgentAnswer:
         for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
             if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
-            if self.policy.joins(row, turn.rows[-1]):
+            if self.policy.joins(row, turn.rows[-1]) and is_ready(row):
                 await turn.journal.append(message_draft(row), partial(link_message, row=row))
                 turn.rows.append(row)
 

@@ -57,7 +57,9 @@ class BusyPolicy:
         if not started or started[-1].kind not in TALK:
             return started
         if self.busy_at(started[-1].address) != "interrupt":
-            return started
+            album = started[-1].payload.get("album")
+            same = [row for row in fresh if album and row.payload.get("album") == album]
+            return started + [row for row in same if self.joins(row, started[-1])]
         for row in fresh:
             if row.kind is not InboxKind.MESSAGE or not self.joins(row, started[-1]):
                 break

@@ -1,6 +1,7 @@
 """What came in, as entries of a session."""
 
 from adapters.cleaning import display_name
+from storage.records.attached import HEARD, KEY, attached, digests, line
 from storage.records.entries import Draft, Entry, Json, Kind, message
 from storage.records.inbox_outbox import Event, InboxKind, InboxRow
 from storage.records.speakers import happened, spoken
@@ -8,6 +9,10 @@ from storage.store import Transaction
 
 WORDLESS = "[a message without words]"
 """Only the bot's name was said. Providers refuse a conversation with an empty message in it."""
+
+
+_AS_FILES = {"image": "photo", "file": "document"}
+"""Discord's names of what came with a message → kinds of files."""
 
 
 def author_of(row: InboxRow) -> str:
@@ -29,20 +34,29 @@ def message_draft(row: InboxRow, late: str = "") -> Draft:
     given = []
     if payload["quoted"]:
         given.append(_quotation(payload))
-    if payload["attachments"]:
-        kinds = ", ".join(payload["attachments"])
-        given.append(f"[attached, but not readable here: {kinds}]")
+    if unread := _unread(payload):
+        given.append(f"[attached, but not readable here: {', '.join(unread)}]")
     typed = payload["text"] if payload["text"].strip() else ""
-    if not (given or typed):
+    files = {KEY: payload["attached"]} if payload.get("attached") else {}
+    if heard := [file for file in attached(files) if file.kind in HEARD and file.text]:
+        typed = "\n\n".join([*(f"{line(file)} {file.text}" for file in heard), typed]).strip()
+    if not (given or typed or files):
         given.append(WORDLESS)
     if late:
         given.insert(0, late)
     ours = "\n\n".join([*given, ""] if typed else given)
     who = author_of(row)
     if payload["private"]:
-        return Draft(Kind.MESSAGE, message("user", ours + typed), author=who)
+        return Draft(Kind.MESSAGE, message("user", ours + typed, **files), author=who)
     name = display_name(payload["user"]["name"], who)
-    return Draft(Kind.MESSAGE, {"role": "user", **spoken(who, name, ours, typed)}, author=who)
+    body = {"role": "user", **spoken(who, name, ours, typed), **files}
+    return Draft(Kind.MESSAGE, body, author=who)
+
+
+def _unread(payload: Json) -> list[str]:
+    """Kinds of what came with a message and is no file that is fetched."""
+    fetched = {one.get("kind", "document") for one in payload.get("files") or ()}
+    return [kind for kind in payload["attachments"] if _AS_FILES.get(kind, kind) not in fetched]
 
 
 def _quotation(payload: Json) -> str:
@@ -55,6 +69,7 @@ def _quotation(payload: Json) -> str:
 def link_message(tx: Transaction, entry: Entry, row: InboxRow) -> None:
     """Say which entry a row, and the platform's message, became; who wrote it takes part now."""
     tx.inbox.link(row.id, entry.id)
+    tx.blobs.use(entry.id, digests(entry.body))
     if row.kind is InboxKind.EVENT:
         return
     if author := author_of(row):

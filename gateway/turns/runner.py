@@ -15,8 +15,10 @@ from agent.models.base import ModelError
 from agent.runtime.journal import Journal
 from agent.runtime.path_cache import Paths
 from agent.runtime.side_branch import on_its_branch
+from gateway.media.incoming import Incoming, is_ready
 from gateway.status.progress import Owner
 from gateway.status.signs_of_life import SignsOfLife
+from gateway.status.typing_indicator import typing
 from gateway.streaming.live_answer import OnRecord
 from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
@@ -46,6 +48,16 @@ class _Unread:
 
 
 @dataclass(frozen=True, slots=True)
+class _Unready:
+    """Rows with files that are to be fetched before a turn begins with them."""
+
+    rows: list[InboxRow]
+
+
+_Found = Turn | _Unread | _Unready | None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRunner:
     store: Store
     failures: Failures
@@ -59,6 +71,7 @@ class TurnRunner:
     running: dict[int, Turn]
     """The turns that run now, by session; it is kept here."""
     opening: Opening
+    incoming: Incoming
     _paths: Paths = field(default_factory=Paths, init=False)
 
     def begin(self, tx: Transaction, session: int) -> Turn | None:
@@ -107,25 +120,32 @@ class TurnRunner:
                 self._paths.keep(session, from_first_kept(journal.path), journal.context)
 
     async def _begin(self, session: int) -> Turn | None:
-        found = await self._begin_with(session, self._paths.get(session))
-        while isinstance(found, _Unread):
-            path = await self.store.read(partial(_context_path, leaf=found.leaf))
-            found = await self._begin_with(session, path)
-        return found
+        known = self._paths.get(session)
+        while True:
+            match await self._begin_with(session, known):
+                case _Unread(leaf):
+                    known = await self.store.read(partial(_context_path, leaf=leaf))
+                case _Unready(rows):
+                    async with typing(self.signs.notices, rows[-1].address):
+                        await self.incoming.prepare(session, rows)
+                case found:
+                    return found
 
-    async def _begin_with(self, session: int, known: tuple[Entry, ...]) -> "Turn | _Unread | None":
-        def work(tx: Transaction) -> Turn | _Unread | None:
+    async def _begin_with(self, session: int, known: tuple[Entry, ...]) -> _Found:
+        def work(tx: Transaction) -> _Found:
             return self._begin_in(tx, session, tx.inbox.unfinished(session), known)
 
         return await self.store.run(work)
 
     def _begin_in(
         self, tx: Transaction, session: int, unfinished: list[InboxRow], known: tuple[Entry, ...]
-    ) -> "Turn | _Unread | None":
+    ) -> _Found:
         """The turn that is due. `known`: the path to the leaf, if it has not moved."""
         rows = self.policy.due(unfinished)
         if not rows:
             return None
+        if unready := [row for row in rows if not is_ready(row)]:
+            return _Unready(unready)
         claimed = tx.tree.claim(session)
         is_leaf = known and known[-1].id == claimed.leaf
         if claimed.leaf is not None and not is_leaf and tx.tree.entry(claimed.leaf).depth > LONG:

@@ -6,6 +6,7 @@ import unicodedata
 from agent.text.markdown import bounded, escape
 from agent.text.plain import plain
 from agent.text.untrusted import visible
+from storage.records.attached import label
 from storage.records.entries import Entry, Json, Kind, Label, content_text, is_cut
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID
@@ -93,7 +94,8 @@ def words(entry: Entry) -> str:
     body = entry.body
     match entry.kind:
         case Kind.MESSAGE:
-            return content_text(body.get("content")).strip() or _calls(body)
+            said = content_text(body.get("content")).strip() or _calls(body)
+            return f"{label(body)} {said}".strip()
         case Kind.COMPACTION | Kind.BRANCH_SUMMARY:
             return content_text(body.get("summary")).strip()
         case Kind.LABEL:

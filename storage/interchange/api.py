@@ -9,6 +9,7 @@ from storage.interchange.json_reader import parse, parse_line
 from storage.interchange.openai import read_openai
 from storage.interchange.pi.read import Imported, read_pi
 from storage.interchange.pi.write import Exported
+from storage.records.attached import digests
 from storage.records.entries import Entry, Label, Session, SessionDraft, SessionKind
 from storage.records.told_notes import still_kept
 from storage.store import Transaction
@@ -72,6 +73,9 @@ def take_in(tx: Transaction, imported: Imported) -> Session:
     """Store it as a new session."""
     session = tx.tree.create(SessionDraft(SessionKind.CHAT, imported.title)).id
     tx.tree.plant(session, imported.entries, imported.leaf)
+    if any(digests(one.draft.body) for one in imported.entries):
+        for entry in tx.tree.entries(session):
+            tx.blobs.use(entry.id, digests(entry.body))
     if imported.header is not None:
         tx.directory.set_fact(_header_fact(session), imported.header)
     return tx.tree.session(session)

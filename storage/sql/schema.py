@@ -214,6 +214,21 @@ files = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+blobs = Table(
+    "blobs",
+    metadata,
+    Column("digest", Words, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+    Column("put", Double, nullable=False),
+)
+
+blob_uses = Table(
+    "blob_uses",
+    metadata,
+    Column("digest", Words, primary_key=True),
+    Column("entry", ID, ForeignKey("entries.id"), primary_key=True, autoincrement=False),
+)
+
 message_links = Table(
     "message_links",
     metadata,

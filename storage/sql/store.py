@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.errors import StoreError, StoreLost, StoreUnavailable
 from storage.sql.dialect import Database, database_of
+from storage.sql.repositories.blobs import SqlBlobs
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlButtons
 from storage.sql.repositories.chat_settings import SqlChatChoices
@@ -61,6 +62,7 @@ class SqlTransaction:
         self.commands = SqlCommands(connection, now)
         self.notes = SqlNotes(connection, now)
         self.schedules = SqlSchedules(connection, now)
+        self.blobs = SqlBlobs(connection, now)
         self.rights = SqlRights(connection, now)
         self.pairing = SqlRequests(connection, now)
 

@@ -17,7 +17,7 @@ from agent.models.scripted import Rule
 from gateway.app import bootstrap
 from gateway.config import Config
 from gateway.service import App
-from storage.records.entries import Json
+from storage.records.entries import Json, content_text
 from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.stand_ins.model import ModelServer, Received
@@ -207,7 +207,7 @@ def protocol_faults(messages: Sequence[Json]) -> list[str]:
         for call in calls:
             if not isinstance(json.loads(call["function"]["arguments"]), dict):
                 faults.append(f"message {number}: arguments that are no object")
-        if not (message.get("content") or "").strip() and not calls:
+        if not content_text(message.get("content")).strip() and not calls:
             faults.append(f"message {number}: empty")
     return faults + [f"at the end {call} has no result" for call in open_calls]
 

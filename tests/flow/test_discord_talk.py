@@ -56,7 +56,8 @@ async def test_what_cannot_be_read_is_said_to_be_there(tmp_path: Path) -> None:
     image |= {"url": "http://x/x.png", "proxy_url": "http://x/x.png"}
     async with discord_gateway(tmp_path, ECHO) as g:
         g.tells("", attachments=[image])
-        await g.reads("you said: [attached, but not readable here: image]")
+        await g.reads("you said: [picture: x.png, 1 bytes, not here: it could not be fetched:")
+        await g.reads("`x.png`: it could not be fetched: that is not a file on Discord")
 
 
 async def test_in_a_channel_the_talk_of_others_waits_for_its_turn(tmp_path: Path) -> None:

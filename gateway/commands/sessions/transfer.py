@@ -20,7 +20,10 @@ from gateway.commands.context import (
 )
 from gateway.commands.sessions.switch import way_back
 from gateway.config import all_secrets
+from gateway.media.exchange import keep_pictures, with_pictures
 from gateway.views.sessions import name_of, quoted_name, size_of
+from storage.blobs.base import BlobStore
+from storage.blobs.choosing import blobs_of
 from storage.errors import InterchangeError
 from storage.interchange.api import gather, read_session, take_in
 from storage.interchange.pi.read import Imported
@@ -46,8 +49,9 @@ def _export(tx: Transaction, call: CommandCall, session: int) -> Outcome:
     overview, exported = tx.directory.overview(session), gather(tx, session)
 
     async def written() -> Reply:
+        whole = await with_pictures(_blobs(call), exported)
         data = await asyncio.to_thread(
-            lambda: "".join(write_session(exported, redact)).encode("utf-8", "replace")
+            lambda: "".join(write_session(whole, redact)).encode("utf-8", "replace")
         )
         platform = PLATFORMS.get(call.message.conversation.platform)
         most = platform.largest_upload if platform is not None else None
@@ -75,7 +79,7 @@ def _entries(count: int) -> str:
 
 
 def _import(tx: Transaction, call: CommandCall) -> Outcome:
-    files = call.message.files
+    files = [file for file in call.message.files if file.kind == "document"]
     if len(files) != 1:
         count = "One file at a time." if files else "There is no file with that."
         how = "Send a file together with /import, or answer a message that has one by /import."
@@ -101,7 +105,12 @@ async def _read(call: CommandCall, file: File) -> Imported:
     if adapter is None:
         raise AdapterError("its platform is away for the moment; send it again in a while")
     data = await adapter.fetch(file.ref, LARGEST_IN)
-    return await asyncio.to_thread(read_session, data, time.time())
+    imported = await asyncio.to_thread(read_session, data, time.time())
+    return await keep_pictures(_blobs(call), imported)
+
+
+def _blobs(call: CommandCall) -> BlobStore:
+    return blobs_of(call.context.config.storage.url, call.context.store)
 
 
 def _plant(tx: Transaction, call: CommandCall, imported: Imported) -> Reply:

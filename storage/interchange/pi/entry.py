@@ -239,13 +239,17 @@ def _encode(kind: Kind, body: Json, time: float) -> Json:
     return applied(line, body.get("pi", {}).get(_OTHER_FORM, {}))
 
 
+_BESIDE = ("call_entry", "files", "speaker")
+"""Keys that say nothing that a line of Pi's says too."""
+
+
 def _amended(base: Fields, changes: Any) -> Json:
     """The body with what only we have. It must still be one of its kind."""
     if not isinstance(changes, dict):
         raise InterchangeError("has a bough.body that cannot be read")
     body = applied(base.body, changes)
     touched = [*changes.get("set", ()), *changes.get("drop", ())]
-    if "pi" in changes.get("set", ()) or ("pi" in body and any(k != "call_entry" for k in touched)):
+    if "pi" in changes.get("set", ()) or ("pi" in body and any(k not in _BESIDE for k in touched)):
         raise InterchangeError("has a bough.body that contradicts the line")
     _check(base.kind, body)
     return body

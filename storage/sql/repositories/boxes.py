@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, delete, func, insert, literal_column, select, update
 
 from storage.errors import NotFound
-from storage.json_text import loads
+from storage.json_text import dumps, loads
+from storage.records.entries import Json
 from storage.records.inbox_outbox import (
     Arrival,
     InboxKind,
@@ -31,6 +32,7 @@ _UNFINISHED = (
 _UNFINISHED_OF = Prepared(_UNFINISHED.where(inbox.c.session == bindparam("session")))
 _SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
+_AMEND = update(inbox).where(inbox.c.id == bindparam("row")).values(payload=bindparam("to"))
 _LINK = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to")))
 _FINISH = (
     update(inbox)
@@ -148,6 +150,10 @@ class SqlInbox:
         if not self._connection.execute(_ROUTE, {"row": row, "to": session}).rowcount:
             raise NotFound(f"there is no inbox row {row}")
         self.grew.add(session)
+
+    def amend(self, row: int, payload: Json) -> None:
+        if not self._connection.execute(_AMEND, {"row": row, "to": dumps(payload)}).rowcount:
+            raise NotFound(f"there is no inbox row {row}")
 
     def link(self, row: int, entry: int) -> None:
         if not _LINK.run(self._connection, {"row": row, "to": entry}):

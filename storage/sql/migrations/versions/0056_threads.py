@@ -6,7 +6,7 @@ from alembic import op
 from storage.sql.dialect import Words
 
 revision = "0056_threads"
-down_revision = "0053_people"
+down_revision = "0054_blobs"
 branch_labels = None
 depends_on = None
 

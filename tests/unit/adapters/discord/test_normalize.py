@@ -354,7 +354,10 @@ def test_files_come_with_their_address_name_and_size() -> None:
     said = told.dm("", files={"notes.txt": b"four", "tree.png": b""})
     assert said is not None
     urls = [f"{told.discord.world.cdn.origin}{path}?ex=0&is=0&hm=0&" for path in told.paths]
-    assert said.files == (File(urls[0], "notes.txt", 4), File(urls[1], "tree.png", 0))
+    assert said.files == (
+        File(urls[0], "notes.txt", 4, "document", "text/plain"),
+        File(urls[1], "tree.png", 0, "photo", "image/png"),
+    )
 
 
 def test_a_message_without_files_brings_those_of_the_message_it_replies_to() -> None:

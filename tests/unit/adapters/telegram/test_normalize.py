@@ -298,11 +298,11 @@ def test_documents_of_a_message_and_of_the_one_it_replies_to_are_its_files(world
     theirs = world.say(PRIVATE, 1001, "", document=first)["message"]
     reply = world.say(PRIVATE, 1001, "", document=second, reply_to=theirs)
     assert message(reply).files == (
-        File(second["file_id"], "b.txt", 3),
-        File(first["file_id"], "a.txt", 3),
+        File(second["file_id"], "b.txt", 3, "document", "text/plain"),
+        File(first["file_id"], "a.txt", 3, "document", "text/plain"),
     )
     assert message(world.say(PRIVATE, 1001, "/import", reply_to=theirs)).files == (
-        File(first["file_id"], "a.txt", 3),
+        File(first["file_id"], "a.txt", 3, "document", "text/plain"),
     )
 
 
@@ -310,11 +310,23 @@ def test_a_document_without_name_and_size_is_a_file(world: World) -> None:
     assert message(world.say(PRIVATE, 1001, "", document=FILE)).files == (File("f", "", 0),)
 
 
-def test_what_is_no_document_is_no_file(world: World) -> None:
+def test_what_moves_sounds_or_is_a_picture_is_a_file_of_its_kind(world: World) -> None:
     animation = {**FILE, "width": 1, "height": 1, "duration": 1}
     moving = world.say(PRIVATE, 1001, "", animation=animation, document=FILE)
-    assert message(moving).files == ()
-    assert message(world.say(PRIVATE, 1001, "", photo=[PHOTO])).files == ()
+    assert message(moving).files == (File("f", "", 0, "animation", "", 1.0),)
+    voice = {**FILE, "duration": 12, "mime_type": "audio/ogg", "file_size": 7}
+    said = message(world.say(PRIVATE, 1001, "", voice=voice))
+    assert said.files == (File("f", "", 7, "voice", "audio/ogg", 12.0),)
+
+
+def test_of_a_photo_the_largest_size_that_can_be_fetched_is_taken(world: World) -> None:
+    sizes = [
+        {"file_id": name, "file_unique_id": name, "width": w, "height": w, "file_size": size}
+        for name, w, size in (("s", 90, 1_000), ("m", 800, 90_000), ("l", 9_000, 30_000_000))
+    ]
+    album = message(world.say(PRIVATE, 1001, "", photo=sizes, media_group_id="7"))
+    assert album.files == (File("m", "", 90_000, "photo", "image/jpeg"),)
+    assert album.album == "7"
 
 
 def question(world: World, chat: int, thread: int | None = None) -> Json:

@@ -1,0 +1,118 @@
+"""Pictures of a session's messages in files of sessions: written as Pi's image blocks, and kept
+again when such a file, or one in OpenAI's shape, is taken in."""
+
+import asyncio
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gateway.media.pictures import model_picture
+from storage.blobs.base import BlobStore
+from storage.interchange.pi.message import text_of
+from storage.interchange.pi.read import Imported
+from storage.interchange.pi.write import Exported
+from storage.records.attached import KEY, Attached, as_json, attached
+from storage.records.entries import Entry, ImportedEntry, Json
+
+MOST_PICTURES = 200
+"""Of one file that is taken in."""
+_NAMED = re.compile(r"(?:\n?\[image: [\w/+.-]+\])+\Z")
+_ONE = 20_000_000
+"""Bytes of one of them."""
+
+
+async def with_pictures(blobs: BlobStore, exported: Exported) -> Exported:
+    """What is exported, its pictures in it."""
+    entries = [await _shown(blobs, entry) for entry in exported.entries]
+    return replace(exported, entries=tuple(entries))
+
+
+async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
+    pictures = [file.shown for file in attached(entry.body) if file.shown]
+    found = [data for one in pictures if (data := await blobs.get(one)) is not None]
+    if not found:
+        return entry
+    said = str(entry.body.get("content") or "")
+    blocks: list[Json] = [{"type": "text", "text": said}] if said else []
+    blocks += [
+        {
+            "type": "image",
+            "data": base64.b64encode(data).decode("ascii"),
+            "mimeType": "image/png" if data.startswith(b"\x89PNG") else "image/jpeg",
+        }
+        for data in found
+    ]
+    # As such a line is read: a text that names its pictures, and the blocks beside it.
+    more = {"content": text_of(blocks), "pi": entry.body.get("pi", {}) | {"blocks": blocks}}
+    return replace(entry, body=entry.body | more)
+
+
+async def keep_pictures(blobs: BlobStore, imported: Imported) -> Imported:
+    """What is taken in, its pictures kept here. What a file says is kept here already is not
+    believed: it would show its reader what others sent."""
+    left = MOST_PICTURES
+    entries = []
+    for one in imported.entries:
+        given = _pictures(one.draft.body) if one.draft.body.get("role") == "user" else []
+        kept = [await _kept(blobs, data) for data in given[:left]]
+        left -= len(kept)
+        entries.append(_with(one, [digest for digest in kept if digest]))
+    return replace(imported, entries=tuple(entries))
+
+
+def _pictures(body: Json) -> list[str]:
+    """In base64, of either shape."""
+    pi, openai = body.get("pi"), body.get("openai")
+    blocks = pi.get("blocks") if isinstance(pi, dict) else None
+    changes = openai.get("set") if isinstance(openai, dict) else None
+    parts = changes.get("content") if isinstance(changes, dict) else None
+    found: list[str] = []
+    for part in [*_listed(blocks), *_listed(parts)]:
+        match part:
+            case {"type": "image", "data": str(data)}:
+                found.append(data)
+            case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
+                found.append(url.partition(";base64,")[2])
+    return found
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+async def _kept(blobs: BlobStore, encoded: str) -> str:
+    """Its hash; "" where it is no picture."""
+    if len(encoded) > _ONE * 4 // 3:
+        return ""
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    made = await asyncio.to_thread(model_picture, data)
+    return "" if made is None else await blobs.put(made[0])
+
+
+def _with(one: ImportedEntry, kept: Sequence[str]) -> ImportedEntry:
+    body = one.draft.body
+    claimed = attached(body)
+    if not (kept or KEY in body):
+        return one
+    named = [file for file in claimed if file.shown]
+    fresh = [
+        replace(named[at] if at < len(named) else Attached("photo"), blob=digest, shown=digest)
+        for at, digest in enumerate(kept)
+    ]
+    others = [replace(file, blob="", shown="", path="") for file in claimed if not file.shown]
+    body = {key: value for key, value in body.items() if key != KEY}
+    if files := [as_json(file) for file in (*fresh, *others)]:
+        body[KEY] = files
+    pi = body.get("pi")
+    if kept and isinstance(pi, dict) and "blocks" in pi:
+        rest = {key: value for key, value in pi.items() if key != "blocks"}
+        body = {key: value for key, value in body.items() if key != "pi"}
+        body |= {"pi": rest} if rest else {}
+        body["content"] = _NAMED.sub("", str(body.get("content") or ""))
+    return replace(one, draft=replace(one.draft, body=body))

@@ -1,0 +1,53 @@
+"""What a fetched file says to a model: a picture, a short text, or only that it is there."""
+
+import asyncio
+from dataclasses import dataclass
+
+from agent.errors import ToolError
+from agent.tools.web.reading.process import Reader, read
+from agent.tools.web.reading.serving import Page
+from gateway.media.pictures import model_picture
+from gateway.media.sniffing import is_picture, media_type_of, text_of
+
+SMALL_TEXT = 50_000
+"""Bytes of a text that is told whole."""
+LONGEST_TEXT = 20_000
+"""Characters of a PDF's text that are told."""
+_PDF_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    type: str
+    """Media type."""
+    picture: bytes | None = None
+    """As models are shown it."""
+    text: str = ""
+    fault: str = ""
+
+
+async def look(data: bytes, claimed: str) -> Seen:
+    """`claimed`: what its sender or name says it is ("image/png"): no more than a reason to say so
+    where it is not."""
+    found = media_type_of(data)
+    if is_picture(found):
+        made = await asyncio.to_thread(model_picture, data)
+        if made is not None:
+            return Seen(found, picture=made[0])
+        return Seen(found, fault="not a readable picture")
+    fault = "not a readable picture" if claimed.startswith("image/") else ""
+    if found == "application/pdf":
+        return await _pdf(data)
+    text = text_of(data) if len(data) <= SMALL_TEXT else None
+    return Seen(found, text=text or "", fault=fault)
+
+
+async def _pdf(data: bytes) -> Seen:
+    page = Page(url="", charset="", seconds=_PDF_SECONDS)
+    try:
+        found = await read(Reader.PDF, data, page)
+    except ToolError as error:
+        return Seen("application/pdf", fault=f"its text cannot be read: {error}")
+    text, cut = found.text[:LONGEST_TEXT], len(found.text) > LONGEST_TEXT
+    fault = f"cut after {LONGEST_TEXT:,} of {len(found.text):,} characters" if cut else ""
+    return Seen("application/pdf", text=text, fault=fault or found.note)

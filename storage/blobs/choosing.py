@@ -1,0 +1,15 @@
+"""Where contents are kept, by which database it is."""
+
+from storage.blobs.base import BlobStore
+from storage.blobs.files import SUFFIX, FileBlobs
+from storage.blobs.table import TableBlobs
+from storage.lock import file_of
+from storage.store import Store
+
+
+def blobs_of(url: str, store: Store) -> BlobStore:
+    """A folder beside a SQLite file; else the database."""
+    file = file_of(url)
+    if file is None:
+        return TableBlobs(store)
+    return FileBlobs(file.with_name(file.name + SUFFIX), store)
