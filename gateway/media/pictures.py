@@ -3,9 +3,9 @@
 import io
 import logging
 
-from PIL import Image, ImageOps
+from PIL import Image
 
-from gateway.outbound.pictures import FORMATS
+from gateway.outbound.pictures import FORMATS, made_anew, on_white, saved
 
 log = logging.getLogger(__name__)
 
@@ -34,23 +34,15 @@ def model_picture(data: bytes) -> tuple[bytes, str] | None:
 
 
 def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
-    upright = ImageOps.exif_transpose(image)
-    clear = upright.has_transparency_data
-    made = upright.convert("RGBA" if clear else "RGB")
-    made.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    made.info.clear()  # comments and profiles would be written again
+    made, clear = made_anew(image, LONGEST_SIDE)
     if not was_jpeg:
-        out = io.BytesIO()
-        made.save(out, "PNG")
-        if out.tell() <= MOST_BYTES:
-            return out.getvalue(), "image/png"
+        data = saved(made, "PNG")
+        if len(data) <= MOST_BYTES:
+            return data, "image/png"
     if clear:
-        ground = Image.new("RGB", made.size, "white")
-        ground.paste(made, mask=made.getchannel("A"))
-        made = ground
+        made = on_white(made)
     for quality in _QUALITIES:
-        out = io.BytesIO()
-        made.save(out, "JPEG", quality=quality)
-        if out.tell() <= MOST_BYTES:
-            return out.getvalue(), "image/jpeg"
+        data = saved(made, "JPEG", quality=quality)
+        if len(data) <= MOST_BYTES:
+            return data, "image/jpeg"
     return None

@@ -39,26 +39,32 @@ def shown_picture(data: bytes) -> tuple[bytes, str] | None:
 
 
 def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
-    upright = ImageOps.exif_transpose(image)
-    clear = upright.has_transparency_data
-    made = upright.convert("RGBA" if clear else "RGB")
-    made.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
-    made.info.clear()  # comments and profiles would be written again
+    made, clear = made_anew(image, LONGEST_SIDE)
     if not was_jpeg:
-        data = _saved(made, "PNG")
+        data = saved(made, "PNG")
         if len(data) <= MOST_BYTES:
             return data, ".png"
-    data = _saved(_on_white(made) if clear else made, "JPEG")
+    data = saved(on_white(made) if clear else made, "JPEG", quality=_QUALITY)
     return (data, ".jpg") if len(data) <= MOST_BYTES else None
 
 
-def _on_white(image: Image.Image) -> Image.Image:
+def made_anew(image: Image.Image, longest_side: int) -> tuple[Image.Image, bool]:
+    """The pixels alone, upright, in these bounds; and whether some of them are transparent."""
+    upright = ImageOps.exif_transpose(image)
+    clear = upright.has_transparency_data
+    made = upright.convert("RGBA" if clear else "RGB")
+    made.thumbnail((longest_side, longest_side))
+    made.info.clear()  # comments and profiles would be written again
+    return made, clear
+
+
+def on_white(image: Image.Image) -> Image.Image:
     ground = Image.new("RGB", image.size, "white")
     ground.paste(image, mask=image.getchannel("A"))
     return ground
 
 
-def _saved(image: Image.Image, form: str) -> bytes:
+def saved(image: Image.Image, form: str, **options: int) -> bytes:
     out = io.BytesIO()
-    image.save(out, form, **({"quality": _QUALITY} if form == "JPEG" else {}))
+    image.save(out, form, **options)
     return out.getvalue()
