@@ -51,7 +51,7 @@ from gateway.status.agents_panel import Live
 from gateway.status.notices import Notices
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.streaming.live_answer import Streaming
-from gateway.toolkits import Toolkits, listener_of
+from gateway.toolkits import Toolkits, transcriber_of
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
 from gateway.turns.busy_policy import BusyPolicy
@@ -199,7 +199,7 @@ def _incoming(
         composer,
         config.toolsets_at,
         toolkits.workspace,
-        listener_of(config),
+        transcriber_of(config),
     )
 
 

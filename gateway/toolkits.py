@@ -28,7 +28,7 @@ from storage.records.entries import Draft
 from storage.store import Store, Transaction
 
 if TYPE_CHECKING:
-    from agent.models.transcription import Listener
+    from agent.models.transcription import Transcriber
     from agent.tools.web.client import WebClient
 
 
@@ -103,7 +103,7 @@ def web_client(config: Config) -> "WebClient":
     return WebClient(config.web)
 
 
-def listener_of(config: Config) -> "Listener | None":
+def transcriber_of(config: Config) -> "Transcriber | None":
     """What writes down voices; None where nothing does."""
     if config.models.transcription is None:
         return None

@@ -36,7 +36,7 @@ class _Again(Exception):
         self.after = after
 
 
-class Listener(Protocol):
+class Transcriber(Protocol):
     async def text_of(self, data: bytes, name: str) -> str:
         """What is said in a recording; NotHeard where that cannot be had."""
         ...

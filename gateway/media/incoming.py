@@ -17,7 +17,7 @@ from adapters.cleaning import printable
 from adapters.events import Conversation, File
 from adapters.filenames import safe_name
 from agent.concurrency import together
-from agent.models.transcription import Listener, NotHeard
+from agent.models.transcription import NotHeard, Transcriber
 from agent.text.markdown import escape
 from agent.tools.base import Toolset
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
@@ -47,7 +47,7 @@ _SUFFIXES = {"voice": ".ogg", "video_note": ".mp4", "audio": ".mp3"}
 _HEARD_BY_SERVERS = frozenset(
     {".flac", ".m4a", ".mp3", ".mp4", ".mpeg", ".mpga", ".oga", ".ogg", ".wav", ".webm"}
 )
-NO_LISTENER = (
+NO_TRANSCRIBER = (
     "I cannot listen to voice messages here; please write it. The bot's owner can switch that on "
     "with a model under `[models.transcription]` in bough.toml."
 )
@@ -82,7 +82,7 @@ class Incoming:
     """Of a conversation, by its address."""
     workspace: Callable[[int], Workspace]
     """Of a session."""
-    listener: Listener | None
+    transcriber: Transcriber | None
     """None where nobody writes down voices."""
     _slots: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False
@@ -121,9 +121,9 @@ class Incoming:
     async def _one(self, session: int, address: str, file: File) -> _Found:
         kept = Attached(file.kind, file.name[:_NAME], "", file.size, file.seconds)
         writes = Toolset.FILE in self.toolsets_at(address)
-        if file.kind in HEARD and self.listener is None and not writes:
+        if file.kind in HEARD and self.transcriber is None and not writes:
             fault = "not listened to: nothing here writes down voices"
-            return _Found(replace(kept, fault=fault), f"🎤 {NO_LISTENER}")
+            return _Found(replace(kept, fault=fault), f"🎤 {NO_TRANSCRIBER}")
         try:
             check_bounds(file)
             async with self._slots:
@@ -152,11 +152,11 @@ class Incoming:
     ) -> _Found:
         if writes:
             kept = await self._written(session, kept, data)
-        if self.listener is None:
+        if self.transcriber is None:
             fault = "not listened to: nothing here writes down voices"
-            return _Found(replace(kept, fault=fault), f"🎤 {NO_LISTENER}")
+            return _Found(replace(kept, fault=fault), f"🎤 {NO_TRANSCRIBER}")
         try:
-            text = await self.listener.text_of(data, _name_for_server(file))
+            text = await self.transcriber.text_of(data, _name_for_server(file))
         except NotHeard as error:
             fault = f"not listened to: {error}"
             return _Found(replace(kept, fault=fault), f"🎤 I could not listen to it: {error}.")
