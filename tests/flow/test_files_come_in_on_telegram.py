@@ -1,7 +1,6 @@
 """Pictures, files and voices on Telegram: what the model is shown, what people are told, what is
 kept."""
 
-import asyncio
 import base64
 import io
 import zipfile
@@ -170,13 +169,10 @@ async def test_short_texts_and_pdfs_are_read_as_data(tmp_path: Path) -> None:
 async def test_files_are_put_into_the_workspace_where_there_is_one(tmp_path: Path) -> None:
     tools = {"toolsets": ["file"], "workspace": str(tmp_path / "work")}
     async with telegram_gateway(tmp_path, ECHO, tools=tools) as g:
-        for content in (b"\x00one", b"\x00two", b"\x00one"):
+        for count, content in enumerate((b"\x00one", b"\x00two", b"\x00one"), start=1):
             name = "../../etc/data.bin"
             g.say("take it", document=g.telegram.document(name, content), caption=True)
-            await g.settled()
-            await asyncio.sleep(0.2)
-            await g.settled()
-        await g.hears("seen: take it", count=3)
+            await g.hears("seen: take it", count=count)
         written = {p.name: p.read_bytes() for p in (tmp_path / "work" / "inbox").iterdir()}
         assert sorted(written.values()) == [b"\x00one", b"\x00two"]
         assert all(f"inbox/{name}" in str(g.asked("parent")[-1].messages) for name in written)
