@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from adapters.base import AdapterError, Body, Draft, Edit, Refused, Throttled
@@ -67,8 +67,6 @@ class Streaming:
     notices: Notices
     composer: Composer
     stream_at: Callable[[str], bool]
-    without_drafts: set[str] = field(default_factory=set)
-    """Platforms whose server does not know drafts."""
 
     def answer(self, place: Place, on_record: OnRecord) -> "LiveAnswer | None":
         """None where nothing can be shown before it is whole, or nobody wants it."""
@@ -87,8 +85,7 @@ class LiveAnswer:
         self._conversation = Conversation.parse(place.address)
         self._pace = pace
         self._on_record = on_record
-        known = self._conversation.platform not in parts.without_drafts
-        self._drafts = pace.drafts and place.private and known
+        self._drafts = pace.drafts and place.private
         self._task: asyncio.Task[None] | None = None
         self._begin()
 
