@@ -280,7 +280,7 @@ async def test_the_log_of_a_bot_that_runs_is_left_to_it(
 async def test_groups_that_are_to_be_answered_whole_need_privacy_off(
     place: Path, telegram: TelegramServer
 ) -> None:
-    whole = {"chats": {'"telegram:-500"': {"answer": "all"}}}
+    whole = {"chats": {"telegram:-500": {"answer": "all"}}}
     (fault,) = await seen(written(place, **on_telegram(telegram), **whole), "telegram")
     assert fault.text.startswith("telegram:-500: everything is to be answered there")
     assert "/setprivacy" in fault.cure and fault.mend is None
