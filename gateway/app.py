@@ -35,6 +35,7 @@ from gateway.inbound.completions import Completions
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.inbound.threads import Threads
+from gateway.known_threads import KnownThreads
 from gateway.loading import Loading
 from gateway.media.incoming import Incoming
 from gateway.models import guarded, known_models, needs_litellm, routed_model
@@ -94,7 +95,7 @@ async def bootstrap(
 
         store = await SqlStore.open(config.storage.url)
     pace = Pace(rates_of(config) if adapters is None else {})
-    config.threads.update(await store.read(lambda tx: tx.directory.threads()))
+    settings = ChatSettings(config, await KnownThreads.read(store))
     if adapters is None:
         reopen = partial(store.read, reopened)
         adapters = platform_adapters(config, reopen, terminal=terminal)
@@ -107,7 +108,7 @@ async def bootstrap(
     impatient = limited(model if model is not None else routed_model(keys))
     patient = limited(model if model is not None else routed_model(Retrying(keys)))
     return _assemble(
-        config,
+        settings,
         store,
         {adapter.name: adapter for adapter in adapters},
         models,
@@ -132,7 +133,7 @@ async def _load(litellm: LitellmModel) -> None:
 
 
 def _assemble(
-    config: Config,
+    settings: ChatSettings,
     store: Store,
     by_platform: Mapping[str, Adapter],
     models: Models,
@@ -143,16 +144,16 @@ def _assemble(
     pace: Pace,
 ) -> App:
     """Make the gateway's own parts, each from those below it."""
+    config = settings.config
     access = Access(config.access, config.escalation, config.tools.approvers)
-    settings = ChatSettings(config)
     composer = Composer(by_platform, config.session.max_answer_messages)
     questions = Questions(composer, access, config.escalation)
     policy = BusyPolicy(access, config.session, settings.busy_at)
     failures = Failures(store, composer)
     connections, scheduler, running = Connections(), InProcessScheduler(), dict[int, Turn]()
     notices = Notices(connections, pace)
-    toolkits = Toolkits.of(config, store, redactor_of(config))
-    factory = _factory(config, store, models, toolkits.kits(store, composer, access, tools))
+    toolkits = Toolkits.of(settings, store, redactor_of(config))
+    factory = _factory(settings, store, models, toolkits.kits(store, composer, access, tools))
     compacting = Compacting(model, config.session, models.find(config.session.summary_model or ""))
     children = _subagents(config, store, models, model, judge_model, questions, factory, compacting)
     panel = Live(store, notices, composer, children.active)
@@ -169,13 +170,13 @@ def _assemble(
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, *shown)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)
-    incoming = _incoming(config, store, connections, composer, toolkits)
+    incoming = _incoming(settings, store, connections, composer, toolkits)
     made = (answer.run, jobs(work), running, toolkits.opening, incoming)
     runner = TurnRunner(store, failures, policy, results, signs, *made)
     talk = Arrivals(control, runner, Quota(config.limits)).talk
     group = (Threads(settings, access), Completions(context, access))
     router = Router(context, access, Edits(context).edited, talk, failures, notices, *group)
-    delivery = Delivery(store, connections, pace, config.threads)
+    delivery = Delivery(store, connections, pace, settings.threads)
     rest = (composer, access.owners, delivery.notify, loading)
     platforms = PlatformSupervisor(by_platform, connections, store, router, *rest)
     schedules = DueSchedules(store, Firing(access, composer))
@@ -184,7 +185,7 @@ def _assemble(
 
 
 def _incoming(
-    config: Config,
+    settings: ChatSettings,
     store: Store,
     connections: Connections,
     composer: Composer,
@@ -192,12 +193,12 @@ def _incoming(
 ) -> Incoming:
     return Incoming(
         store,
-        blobs_of(config.storage.url, store),
+        blobs_of(settings.config.storage.url, store),
         connections,
         composer,
-        config.toolsets_at,
+        settings.toolsets_at,
         toolkits.workspace,
-        transcriber_of(config),
+        transcriber_of(settings.config),
     )
 
 
@@ -212,18 +213,21 @@ async def _ready_parent(
     return parent(session, address, model)
 
 
-def _factory(config: Config, store: Store, models: Models, kits: tuple[Kit, ...]) -> AgentFactory:
+def _factory(
+    settings: ChatSettings, store: Store, models: Models, kits: tuple[Kit, ...]
+) -> AgentFactory:
+    config = settings.config
     return AgentFactory(
         store,
         models,
         config.delegation,
         config.tools,
-        config.toolsets_at,
+        settings.toolsets_at,
         config.session.max_iterations,
         guard_of(config, store),
         kits,
-        config.instructions_at,
-        config.model_at,
+        settings.instructions_at,
+        settings.model_at,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from gateway.config import Answer, Busy, ChatConfig, Config
+from gateway.known_threads import KnownThreads
 from storage.records.chat_settings import ChatChoice, ChatChoiceChange
 from storage.store import Store
 
@@ -38,6 +39,7 @@ class _Mirror:
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
     config: Config
+    threads: KnownThreads = field(default_factory=KnownThreads, compare=False)
     _mirror: _Mirror = field(default_factory=_Mirror, init=False, compare=False)
 
     def busy_at(self, address: str) -> Busy:
@@ -68,7 +70,7 @@ class ChatSettings:
     def chosen_at(self, address: str, key: Key) -> str:
         """What people chose; "" where they did not."""
         values = self._mirror.values
-        places = ((place, key) for place in self.config.places_at(address))
+        places = ((place, key) for place in self.places_at(address))
         return next((values[place] for place in places if place in values), "")
 
     def default_at(self, address: str, key: Key) -> str:
@@ -86,6 +88,27 @@ class ChatSettings:
                 return _switch(next(own, session.stream))
             case "thoughts":
                 return _switch(session.show_thoughts)
+
+    def toolsets_at(self, address: str) -> frozenset[str]:
+        """The toolsets of a conversation: its own, or those of all."""
+        own = (chat.toolsets for chat in self._chats(address) if chat.toolsets is not None)
+        return frozenset(next(own, self.config.tools.toolsets))
+
+    def instructions_at(self, address: str) -> str:
+        """What the agent is told besides in a conversation; "" for nothing."""
+        own = (chat.instructions for chat in self._chats(address))
+        return next(filter(None, own), self.config.agent.instructions or "")
+
+    def model_at(self, address: str) -> str | None:
+        """The name of the model that answers in a conversation; None: the parent's."""
+        return next(filter(None, (chat.model for chat in self._chats(address))), None)
+
+    def places_at(self, address: str) -> tuple[str, ...]:
+        """The addresses whose settings hold in a conversation, the nearest first: its own, the
+        chat's that it is a topic of, the channel's that it is a thread of."""
+        thread = self.threads.at(address)
+        channel = [thread.channel] if thread is not None else []
+        return tuple(dict.fromkeys((address, address.partition("/")[0], *channel)))
 
     def changed(self, changes: Iterable[ChatChoiceChange]) -> None:
         """A commit changed them."""
@@ -108,7 +131,9 @@ class ChatSettings:
                 return
 
     def _chats(self, address: str) -> list[ChatConfig]:
-        return list(self.config.chats_at(address))
+        """What the file says for a conversation, then for the chat or channel that it is in."""
+        chats = self.config.chats
+        return [chats[place] for place in self.places_at(address) if place in chats]
 
 
 def known(key: str, value: str) -> bool:

@@ -44,7 +44,6 @@ from agent.text.suggestion import did_you_mean
 from agent.tools.web.urls import allowed_hosts
 from gateway.config_faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
 from gateway.errors import ConfigError
-from storage.records.inbox_outbox import Thread
 
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
@@ -160,17 +159,11 @@ class Config(PlatformSettings):
     budgets: BudgetsConfig = BudgetsConfig()
     limits: LimitsConfig = LimitsConfig()
     _file: Path = PrivateAttr(default=DEFAULT_FILE)
-    _threads: dict[str, Thread] = PrivateAttr(default_factory=dict)
 
     @property
     def file(self) -> Path:
         """Where it was read, or would have been."""
         return self._file
-
-    @property
-    def threads(self) -> dict[str, Thread]:
-        """Conversations that are threads of a channel: what holds there holds in them too."""
-        return self._threads
 
     @model_validator(mode="after")
     def _named_models_exist(self) -> Self:
@@ -208,31 +201,6 @@ class Config(PlatformSettings):
         except ToolError as error:
             raise ValueError(f"web.allow: {error}") from None
         return self
-
-    def toolsets_at(self, address: str) -> frozenset[str]:
-        """The toolsets of a conversation: its own, or those of all; of a topic, those of its
-        chat, where it has none itself. The same holds for what follows."""
-        own = (chat.toolsets for chat in self.chats_at(address) if chat.toolsets is not None)
-        return frozenset(next(own, self.tools.toolsets))
-
-    def instructions_at(self, address: str) -> str:
-        """What the agent is told besides in a conversation; "" for nothing."""
-        own = (chat.instructions for chat in self.chats_at(address))
-        return next(filter(None, own), self.agent.instructions or "")
-
-    def model_at(self, address: str) -> str | None:
-        """The name of the model that answers in a conversation; None: the parent's."""
-        return next(filter(None, (chat.model for chat in self.chats_at(address))), None)
-
-    def chats_at(self, address: str) -> Iterator[ChatConfig]:
-        """What is said for a conversation, then for the chat or channel that it is in."""
-        yield from (self.chats[name] for name in self.places_at(address) if name in self.chats)
-
-    def places_at(self, address: str) -> tuple[str, ...]:
-        """The addresses whose settings hold in a conversation, the nearest first: its own, the
-        chat's that it is a topic of, the channel's that it is a thread of."""
-        channel = [self.threads[address].channel] if address in self.threads else []
-        return tuple(dict.fromkeys((address, address.partition("/")[0], *channel)))
 
     def all_toolsets(self) -> frozenset[str]:
         """Those that any conversation has."""

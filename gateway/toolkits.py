@@ -19,6 +19,7 @@ from agent.tools.schedule.tool import schedule_kit
 from agent.tools.terminal.terminal import Terminal
 from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
+from gateway.chat_settings import ChatSettings
 from gateway.commands.memory import tell_noted
 from gateway.config import Config
 from gateway.outbound.composer import Composer
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class Toolkits:
     """`start` before the first turn, `close` after the last."""
 
-    config: Config
+    settings: ChatSettings
     servers: Servers
     terminal: Terminal
     web: "WebClient | None"
@@ -45,23 +46,24 @@ class Toolkits:
     """A text without what must not be known."""
 
     @classmethod
-    def of(cls, config: Config, store: Store, redact: Callable[[str], str]) -> "Toolkits":
+    def of(cls, settings: ChatSettings, store: Store, redact: Callable[[str], str]) -> "Toolkits":
+        config = settings.config
         ours, secret = own_files(config)
         terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
         web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
-        return cls(config, Servers(config.mcp), terminal, web, redact)
+        return cls(settings, Servers(config.mcp), terminal, web, redact)
 
     def kits(
         self, store: Store, composer: Composer, access: Access, given: tuple[Tool, ...]
     ) -> tuple[Kit, ...]:
         """`given`: tools that every agent gets besides."""
-        messenger = GatewayMessenger(composer, access, self.config.tools.message_targets)
+        messenger = GatewayMessenger(composer, access, self.settings.config.tools.message_targets)
         kits: tuple[Kit, ...] = (
             lambda _: given,
             clarify_kit,
-            message_kit(store, messenger, self.config.toolsets_at, self.workspace, self.redact),
+            message_kit(store, messenger, self.settings.toolsets_at, self.workspace, self.redact),
             memory_kit(store, partial(tell_noted, composer)),
-            schedule_kit(store, self.config.tools.timezone),
+            schedule_kit(store, self.settings.config.tools.timezone),
             self.servers.kit(self.workspace),
             partial(terminal_tools, self.terminal),
         )
@@ -78,11 +80,11 @@ class Toolkits:
 
     async def ready(self, address: str) -> None:
         """Wait for the tools of a conversation that have only just been started."""
-        await self.servers.ready(self.config.toolsets_at(address))
+        await self.servers.ready(self.settings.toolsets_at(address))
 
     def opening(self, tx: Transaction, session: int, address: str, person: str) -> Draft | None:
         """What a session begins with, before its first message: the notes that were kept."""
-        if Toolset.MEMORY not in self.config.toolsets_at(address):
+        if Toolset.MEMORY not in self.settings.toolsets_at(address):
             return None
         return opening(tx, session, address, person)
 
@@ -93,7 +95,7 @@ class Toolkits:
             self.web.close()
 
     def workspace(self, session: int) -> Workspace:
-        return Workspace(resolve_template(self.config.tools.workspace, session))
+        return Workspace(resolve_template(self.settings.config.tools.workspace, session))
 
 
 def web_client(config: Config) -> "WebClient":

@@ -263,7 +263,7 @@ def _forget(tx: Transaction, call: CommandCall) -> Reply:
 
 
 def _lacking(tx: Transaction, call: CommandCall) -> str:
-    on = "memory" in call.context.config.toolsets_at(call.address)
+    on = "memory" in call.context.settings.toolsets_at(call.address)
     return "" if on or _all(tx, call.message) else NOT_HERE
 
 

@@ -202,7 +202,7 @@ def _turning(page: int, pages: int) -> list[MenuItem]:
 
 
 def _lacking(tx: Transaction, call: CommandCall) -> str:
-    on = "schedule" in call.context.config.toolsets_at(call.address)
+    on = "schedule" in call.context.settings.toolsets_at(call.address)
     return "" if on or tx.schedules.of_conversation(call.address) else NOT_HERE
 
 

@@ -68,7 +68,7 @@ class _Holds:
 def _holds(
     tx: Transaction, settings: ChatSettings, address: str, *, private: bool
 ) -> dict[Key, _Holds]:
-    places = settings.config.places_at(address)
+    places = settings.places_at(address)
     chosen = [{row.key: row.value for row in tx.chat_settings.of(place)} for place in places]
     found: dict[Key, _Holds] = {}
     for key in _keys(private=private):
@@ -181,7 +181,7 @@ def _more(call: CommandCall, access: Access) -> Iterator[str]:
     yield "Press a button, or write `/settings busy queue`; `default` takes back what was chosen."
     if access.is_owner(call.who):
         spec = call.context.offered.agent(call.session or 0, call.address, None).spec
-        toolsets = sorted(call.context.config.toolsets_at(call.address))
+        toolsets = sorted(call.context.settings.toolsets_at(call.address))
         shown = escape(bounded(", ".join(toolsets), 80)) if toolsets else "none"
         usual = f"Usual model: {model_name(spec.name)} (/model)"
         yield f"{usual} · toolsets: {shown} (/tools)"

@@ -34,7 +34,7 @@ def _list(tx: Transaction, call: CommandCall) -> Reply:
     context, session = call.context, call.session
     tools = context.offered.agent(session or 0, call.address, None).tools
     grants = tx.grants.list(session, call.address) if session is not None else []
-    toolsets = context.config.toolsets_at(call.address)
+    toolsets = context.settings.toolsets_at(call.address)
     items = [
         button(f"Revoke {grant.id}", f"tools revoke {grant.id}", within=session, style="danger")
         for grant in grants[:MOST_BUTTONS]

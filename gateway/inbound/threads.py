@@ -15,6 +15,7 @@ from adapters.platforms import PLATFORMS
 from gateway.access.roles import Access
 from gateway.chat_settings import ChatSettings
 from gateway.commands.registry import parse_command
+from gateway.known_threads import KnownThreads
 from storage.records.inbox_outbox import OutboxDraft, Thread
 from storage.store import Store, Transaction
 
@@ -35,14 +36,14 @@ class Threads:
             return message
         here = message.conversation.address
         if message.channel:
-            self._known.setdefault(here, Thread(message.channel))
+            self._known.seen(here, message.channel)
         own = self._thread_on(message)
         if own is not None and self._is_opened(own.address, here):
             return _moved(message, own)  # it is edited, or comes again
         if not message.addressed:
             return message if self._listens(message) else None
         if own is not None and self._opens_one(message):
-            self._known[own.address] = Thread(here, opened=True)
+            self._known.opens(own.address, here)
             return _moved(message, own)
         return message
 
@@ -50,11 +51,11 @@ class Threads:
         """A press, in the conversation that its button belongs to: of a thread that cannot be
         opened, the messages stand in its channel."""
         here = press.conversation.address
-        if not any(each.refused and each.channel == here for each in self._known.values()):
+        if not self._known.any_refused_in(here):
             return press
         button = await store.read(lambda tx: tx.buttons.get(press.token))
-        thread = self._known.get(button.address) if button is not None else None
-        if button is None or thread is None or not thread.refused or thread.channel != here:
+        thread = self._known.refused_at(button.address) if button is not None else None
+        if button is None or thread is None or thread.channel != here:
             return press
         return replace(press, conversation=Conversation.parse(button.address))
 
@@ -64,7 +65,7 @@ class Threads:
         if not message.channel:
             return
         here = message.conversation
-        thread = self._known.get(here.address, Thread(message.channel))
+        thread = self._known.at(here.address) or Thread(message.channel)
         first = tx.directory.note_thread(here.address, thread)
         if first and thread.opened and here == self._thread_on(message):
             hangs_on = {"channel": thread.channel, "message_id": message.message_id}
@@ -72,8 +73,8 @@ class Threads:
             tx.outbox.enqueue(OutboxDraft(here.address, "thread", payload))
 
     @property
-    def _known(self) -> dict[str, Thread]:
-        return self.settings.config.threads
+    def _known(self) -> KnownThreads:
+        return self.settings.threads
 
     def _thread_on(self, message: Message) -> Conversation | None:
         """The thread that hangs on a message, or could; None where there are no such threads."""
@@ -83,7 +84,7 @@ class Threads:
 
     def _is_opened(self, address: str, channel: str) -> bool:
         """Whether a thread is one that the bot opens in a channel."""
-        thread = self._known.get(address)
+        thread = self._known.at(address)
         return thread is not None and thread.opened and thread.channel == channel
 
     def _listens(self, message: Message) -> bool:
@@ -91,7 +92,7 @@ class Threads:
         if not self.access.may_talk(message.user.identity):
             return False
         here = message.conversation.address
-        thread = self._known.get(here)
+        thread = self._known.at(here)
         in_own_thread = thread is not None and thread.opened
         return in_own_thread or self.settings.answer_at(here) == "all"
 

@@ -7,7 +7,7 @@ message that was under way.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,11 +15,12 @@ from adapters.base import Adapter, Edit, Misconfigured, Refused, Throttled, Unav
 from adapters.cleaning import clean
 from adapters.events import Conversation
 from agent.backoff import backoff
+from gateway.known_threads import KnownThreads
 from gateway.outbound.composer import outgoing
 from gateway.outbound.pace import Pace
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
-from storage.records.inbox_outbox import OutboxRow, StoredFile, Thread
+from storage.records.inbox_outbox import OutboxRow, StoredFile
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -41,11 +42,11 @@ class Delivery:
         store: Store,
         adapters: Mapping[str, Adapter],
         pace: Pace | None = None,
-        threads: MutableMapping[str, Thread] | None = None,
+        threads: KnownThreads | None = None,
     ) -> None:
         """`threads`: those that are known, kept up to date here where one cannot be opened."""
         self._store = store
-        self._threads = threads if threads is not None else {}
+        self._threads = threads if threads is not None else KnownThreads()
         self._adapters = adapters
         self._pace = pace if pace is not None else Pace()
         self._news = asyncio.Event()
@@ -137,7 +138,7 @@ class Delivery:
             return False
         except PutAside as error:
             if row.kind == "thread":
-                self._threads[row.address] = Thread(row.payload["channel"], True, refused=True)
+                self._threads.refused(row.address, row.payload["channel"])
             aside = partial(
                 _put_aside, row=row, why=clean(str(error)), unreachable=error.unreachable
             )
@@ -193,8 +194,7 @@ class Delivery:
             if adapter is None:
                 raise _Away
             edited, file = await self._edited(row), await self._file(row)
-            thread = self._threads.get(row.address)
-            refused = thread if thread is not None and thread.refused else None
+            refused = self._threads.refused_at(row.address)
             message = outgoing(row, edited, file=file, plain=plain, refused=refused, anew=anew)
             if message is None:
                 raise PutAside("the message it changes was never sent")

@@ -33,7 +33,7 @@ def leave_files(tx: Transaction, call: CommandCall, source: int, made: int) -> N
     """Have a new fork get its files from the session it comes from, where it sees others than
     that."""
     tools = call.context.config.tools
-    on = with_parts(call.context.config.toolsets_at(call.address))
+    on = with_parts(call.context.settings.toolsets_at(call.address))
     if Toolset.FILE_READ in on and _folder(tools, source) != _folder(tools, made):
         payload = request(ForkRequest, call.message, source=source)
         tx.inbox.receive(Arrival(f"{FORK}:{call.row.id}", FORK, call.address, payload, made))
