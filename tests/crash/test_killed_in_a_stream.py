@@ -18,10 +18,12 @@ pytestmark = pytest.mark.crash
 
 GROUP = -100
 TEXT = " ".join(f"word{n}" for n in range(40)) + "."
+SLOWLY, QUICKLY = 0.3, 0.03
+"""Seconds for a word: until the kill, which comes long before the last of them, and after it."""
 
 
-def models(folder: Path) -> dict[str, Any]:
-    rules = [{"reply": {"text": TEXT, "pace": 0.12}}]
+def models(folder: Path, pace: float = SLOWLY) -> dict[str, Any]:
+    rules = [{"reply": {"text": TEXT, "pace": pace}}]
     return {"parent": {"model": write_rules(folder, rules)}}
 
 
@@ -35,6 +37,7 @@ async def test_in_a_group_the_message_that_grew_becomes_whole(tmp_path: Path, ed
         await until(lambda: len(s.telegram.calls("editMessageText")) >= edits)
         await s.gateway.kill()
         assert CURSOR in words(s.telegram.messages(GROUP)[-1])
+        models(tmp_path, QUICKLY)
         await s.gateway.start()
         await s.telegram.hears(TEXT, GROUP)
         await s.quiet()
@@ -47,6 +50,7 @@ async def test_in_private_the_answer_is_one_message(tmp_path: Path) -> None:
         s.telegram.say(ANN, ANN, "go")
         await until(lambda: s.telegram.methods.drafts)
         await s.gateway.kill()
+        models(tmp_path, QUICKLY)
         await s.gateway.start()
         await s.ends(TEXT)
 
@@ -61,6 +65,7 @@ async def test_a_message_whose_turn_is_stopped_after_a_kill_loses_its_cursor(
         await s.recorded_as_sent()
         await s.gateway.kill()
         s.database.end_rows()
+        models(tmp_path, QUICKLY)
         await s.gateway.start()
         await until(lambda: CURSOR not in words(s.telegram.messages(GROUP)[0]))
         assert len(s.telegram.messages(GROUP)) == 1
@@ -84,6 +89,7 @@ async def test_on_discord_the_message_that_grew_becomes_whole(tmp_path: Path) ->
             await until(_shows(discord, CURSOR))
             await gateway.kill()
             (begun,) = [one for one in discord.messages(place) if CURSOR in one["content"]]
+            models(tmp_path, QUICKLY)
             await gateway.start()
             await until(_shows(discord, TEXT))
             await Database(tmp_path / "bough.db").settled()
