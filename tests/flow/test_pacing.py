@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.flow.discord_gateway import discord_gateway
+from tests.flow.discord_gateway import DiscordGateway, discord_gateway
 from tests.flow.telegram_gateway import telegram_gateway
 from tests.stand_ins.discord_rest import Throttle
+from tests.stand_ins.discord_world import Channel
 from tests.stand_ins.rates import DiscordLimits, TelegramLimits
 from tests.stand_ins.telegram_world import words
 
 CHATS = range(5001, 5051)
-LONG = "\n\n".join(f"Part {number}. " + "word " * 150 for number in range(1, 13))
-"""Three messages of Telegram's."""
+PARTS = range(1, 9)
+LONG = "\n\n".join(f"Part {number}. " + "word " * 150 for number in PARTS)
+"""Two messages of Telegram's."""
 TALK: list[dict[str, Any]] = [
     {"when": {"last": "long"}, "reply": {"text": LONG, "delay": 0.5}},
     {"reply": {"text": "you said: {last}", "delay": 0.5}},
@@ -23,6 +25,8 @@ OPEN: dict[str, Any] = {
     "access": {"allow": ["telegram:*", "discord:*"]},
     "session": {"busy": "queue"},
 }
+AGES = 600.0
+"""Seconds: longer than any test takes."""
 IN_A_CHANNEL: list[dict[str, Any]] = [{"reply": {"text": "you said: {last}"}}]
 
 
@@ -45,7 +49,7 @@ async def test_fifty_chats_at_once_on_telegram_meet_no_429(tmp_path: Path) -> No
         assert limits.refused == []
         for chat in CHATS:
             texts = [text for text in g.texts(chat) if "Part" in text or "you said" in text]
-            assert parts(texts) == list(range(1, 13))
+            assert parts(texts) == list(PARTS)
             assert "you said: one" in texts[-1]
         assert g.telegram.calls("sendChatAction")
 
@@ -55,11 +59,11 @@ async def test_without_a_pace_the_same_server_refuses(tmp_path: Path) -> None:
         g.telegram.limits = limits = TelegramLimits()
         await g.start()
         g.telegram.person(CHATS[0], "Ann")
-        for said in ("long", "one"):
+        for said in ("long", "long", "long", "one"):
             g.say(said, chat=CHATS[0])
         await g.hears("you said: one", chat=CHATS[0])
         assert limits.refused != []
-        assert parts(g.texts(CHATS[0])) == list(range(1, 13))
+        assert parts(g.texts(CHATS[0])) == [*PARTS] * 3
 
 
 async def test_people_who_ask_a_group_at_once_meet_no_429(tmp_path: Path) -> None:
@@ -80,16 +84,25 @@ async def test_a_chat_that_telegram_holds_up_holds_up_no_other(tmp_path: Path) -
         del g.config["telegram"]["paced"]
         g.telegram.limits = limits = TelegramLimits()
         await g.start()
+        limits.hold(slow, AGES)
         for chat in (slow, *others):
             g.telegram.person(chat, f"Person {chat}")
-        limits.hold(slow, 3.0)
-        for said in ("first", "second"):
-            g.say(said, chat=slow)
-        for chat in others:
             g.say("hello", chat=chat)
         for chat in others:
             await g.hears("you said: hello", chat=chat)
         assert g.texts(slow) == []
+
+
+async def test_a_chat_that_telegram_held_up_gets_everything_in_order(tmp_path: Path) -> None:
+    slow = CHATS[0]
+    async with telegram_gateway(tmp_path, TALK, started=False, **OPEN) as g:
+        del g.config["telegram"]["paced"]
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        g.telegram.person(slow, "Ann")
+        limits.hold(slow, 2.0)
+        for said in ("first", "second"):
+            g.say(said, chat=slow)
         await g.hears("you said: second", chat=slow)
         assert [words(each).split("\n")[0] for each in g.telegram.messages(slow)] == [
             "you said: first",
@@ -121,17 +134,29 @@ async def test_a_channel_that_discord_holds_up_holds_up_no_other(tmp_path: Path)
     async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
         del g.config["discord"]["paced"]
         await g.start()
-        slow = g.discord.dm_of("slow")
-        g.discord.inject("POST", f"/channels/{slow.id}/messages$", Throttle(3.0), times=1)
-        g.tells("hello", "slow")
-        await g.discord.wait_for(
-            lambda: any(f"/channels/{slow.id}/messages" in r.path for r in g.discord.requests)
-        )
+        slow = await held_up(g, AGES)
         for user in ("quick", "quicker"):
             g.tells("hello", user)
         for user in ("quick", "quicker"):
             await g.reads("you said: hello", g.discord.dm_of(user))
         assert g.said(slow) == []
+
+
+async def test_a_channel_that_discord_held_up_gets_its_message_once(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, IN_A_CHANNEL, started=False, **OPEN) as g:
+        del g.config["discord"]["paced"]
+        await g.start()
+        slow = await held_up(g, 1.0)
         await g.reads("you said: hello", slow)
         await asyncio.wait_for(g.settled(), 60)
         assert len(g.said(slow)) == 1
+
+
+async def held_up(g: DiscordGateway, seconds: float) -> Channel:
+    """A channel in which an answer was refused for so long."""
+    slow = g.discord.dm_of("slow")
+    path = f"/channels/{slow.id}/messages"
+    g.discord.inject("POST", f"{path}$", Throttle(seconds), times=1)
+    g.tells("hello", "slow")
+    await g.discord.wait_for(lambda: any(path in request.path for request in g.discord.requests))
+    return slow
