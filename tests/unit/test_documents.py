@@ -21,6 +21,7 @@ from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
 from agent.tools.memory.keeping import NOTE_LIMIT, NOTES_LIMIT, TEXT_LIMIT
 from agent.tools.memory.opening import OPENING_BYTES
+from gateway.access.announcing import INVITATION
 from gateway.access.denials import NOT_YOURS
 from gateway.cli import main
 from gateway.cli.parser import parser
