@@ -190,7 +190,7 @@ def _telegram(
 
 
 def _webhook(section: TelegramSettings) -> "MakeSource":
-    from adapters.telegram.webhook import Webhook, WebhookListener, secret_of
+    from adapters.telegram.inbound.webhook import Webhook, WebhookListener, secret_of
 
     assert section.webhook_url is not None, "there is none without it"
     own = section.webhook_secret

@@ -24,7 +24,8 @@ from agent.tools.approval.rules import Rules
 from agent.tools.base import Kit, Tool
 from gateway.access.quota import Quota
 from gateway.access.roles import Access
-from gateway.chat_settings import ChatSettings
+from gateway.chats.known_threads import KnownThreads
+from gateway.chats.settings import ChatSettings
 from gateway.commands.context import CommandContext, OfferedTools
 from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
@@ -35,7 +36,6 @@ from gateway.inbound.completions import Completions
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
 from gateway.inbound.threads import Threads
-from gateway.known_threads import KnownThreads
 from gateway.loading import Loading
 from gateway.media.incoming import Incoming
 from gateway.models import guarded, known_models, needs_litellm, routed_model
@@ -56,9 +56,9 @@ from gateway.streaming.live_answer import Streaming
 from gateway.toolkits import Toolkits, transcriber_of
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.arrivals import Arrivals
-from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
 from gateway.turns.failures import Failures
+from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.posts import TurnPosts
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import InProcessScheduler

@@ -8,7 +8,7 @@ from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback
 from agent.models.litellm.model import LitellmModel
 from agent.models.litellm.prices import listed_prices
-from agent.models.pictures import Content, Seeing
+from agent.models.media.pictures import Content, Seeing
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import ScriptedFiles
 from agent.settings import TIERS, ModelConfig

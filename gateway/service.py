@@ -12,7 +12,7 @@ from functools import partial
 from adapters.platforms import PLATFORMS, TERMINAL
 from gateway.access.announcing import NOBODY, NOBODY_YET, invitation, who_may_talk
 from gateway.access.roles import Access
-from gateway.chat_settings import ChatSettings
+from gateway.chats.settings import ChatSettings
 from gateway.commands.people.requests import end_lapsed
 from gateway.config import Config
 from gateway.inbound.router import Router

@@ -19,7 +19,7 @@ from agent.tools.schedule.tool import schedule_kit
 from agent.tools.terminal.terminal import Terminal
 from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
-from gateway.chat_settings import ChatSettings
+from gateway.chats.settings import ChatSettings
 from gateway.commands.memory import tell_noted
 from gateway.config import Config
 from gateway.outbound.composer import Composer
@@ -29,7 +29,7 @@ from storage.records.entries import Draft
 from storage.store import Store, Transaction
 
 if TYPE_CHECKING:
-    from agent.models.transcription import Transcriber
+    from agent.models.media.transcription import Transcriber
     from agent.tools.web.client import WebClient
 
 
@@ -109,7 +109,7 @@ def transcriber_of(config: Config) -> "Transcriber | None":
     """What writes down voices; None where nothing does."""
     if config.models.transcription is None:
         return None
-    from agent.models.transcription import Transcription
+    from agent.models.media.transcription import Transcription
 
     return Transcription(config.models.transcription)
 

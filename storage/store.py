@@ -12,7 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 from storage.records.blobs import Blobs
 from storage.records.buttons import ButtonRow
-from storage.records.chat_settings import ChatChoiceChange, ChatChoices
+from storage.records.chats.chat_settings import ChatChoiceChange, ChatChoices
+from storage.records.chats.live_messages import LiveMessages
+from storage.records.chats.people import Requests, Right, Rights
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
 from storage.records.inbox_outbox import (
@@ -25,8 +27,6 @@ from storage.records.inbox_outbox import (
     Thread,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
-from storage.records.live_messages import LiveMessages
-from storage.records.people import Requests, Right, Rights
 from storage.records.questions import Questions
 from storage.records.tools.commands import Commands
 from storage.records.tools.grants import Grants

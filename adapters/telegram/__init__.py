@@ -1,5 +1,5 @@
-"""Telegram: polled, normalized, rendered, sent. python-telegram-bot is imported here only.
+"""Telegram: received, normalized, rendered, sent. python-telegram-bot is imported here only.
 
-`polling` confirms an update after it is committed; `normalize` and `render` are pure; a message is
-cut in `rich`.
+`inbound` confirms an update after it is committed; `render` is pure; a message is cut in `rich`;
+`menus` are those of commands.
 """

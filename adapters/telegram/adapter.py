@@ -32,10 +32,10 @@ from adapters.cleaning import clean
 from adapters.events import Conversation
 from adapters.telegram.errors import adapter_errors, is_unauthorized, refused_token
 from adapters.telegram.files import fetch
+from adapters.telegram.inbound.normalize import PLATFORM
+from adapters.telegram.inbound.polling import Poller, PollingRequest
 from adapters.telegram.logs import hide_token
 from adapters.telegram.menus import set_menus
-from adapters.telegram.normalize import PLATFORM
-from adapters.telegram.polling import Poller, PollingRequest
 from adapters.telegram.render import (
     addressed,
     caption,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.models.pictures import picture_part
+from agent.models.media.pictures import picture_part
 from agent.models.replay import replayed
 from agent.text.files import files_text
 from storage.records.attached import attached
@@ -250,7 +250,7 @@ def _message(entry: Entry, model: str | None) -> Json:
 
 def _with_files(said: str, body: Json) -> str | list[Json]:
     """What a person said, and what came with it. Pictures are named by their hashes: they are put
-    in for the model that is asked (agent.models.pictures)."""
+    in for the model that is asked (agent.models.media.pictures)."""
     files = attached(body)
     if not files:
         return said

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from gateway.access.roles import Access
-from storage.records.people import Role
+from storage.records.chats.people import Role
 
 NAMED = 5
 """People."""

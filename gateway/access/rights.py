@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from storage.records.people import Right, Role
+from storage.records.chats.people import Right, Role
 from storage.store import Committed, Store
 
 

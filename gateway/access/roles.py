@@ -8,7 +8,7 @@ from agent.tools.approval.answer import KIND as APPROVAL
 from agent.tools.clarify import KIND as CLARIFY
 from gateway.access.rights import GivenRights
 from gateway.config import AccessConfig, EscalationConfig
-from storage.records.people import Role
+from storage.records.chats.people import Role
 from storage.records.questions import Question
 
 LOCAL = "terminal:local"

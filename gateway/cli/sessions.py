@@ -32,8 +32,8 @@ from storage.interchange.api import gather, read_session, take_in
 from storage.interchange.pi.write import write_session
 from storage.interchange.redaction import redactor
 from storage.json_text import dumps
+from storage.records.chats.people import Role
 from storage.records.entries import Session, SessionKind
-from storage.records.people import Role
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
 

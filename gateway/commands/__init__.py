@@ -3,5 +3,6 @@
 `context` is the one shape of them all: a plan that gives a Reply, an Act, a Job or a Move, or a
 Slow step before one; `performer` carries it out. `registry` lists what can be typed and the jobs
 that leaves, `actions` what only buttons do. The plans stand in `activity` (what goes on), `memory`
-(what is noted), `schedules` (what is done later), `tree` and `sessions`.
+(what is noted), `schedules` (what is done later), `chat`, `people`, `tree` and `sessions`;
+`guidance` says what can be typed.
 """

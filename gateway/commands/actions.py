@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
 from gateway.commands.people.listing import PeoplePage, ShowPerson
@@ -13,7 +14,6 @@ from gateway.commands.people.rights import RemovePerson, SetRole
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
-from gateway.commands.settings import ChooseSetting
 from gateway.commands.tree.branch_summary import Bring
 from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick

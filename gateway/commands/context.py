@@ -17,7 +17,7 @@ from agent.models.registry import Models
 from agent.runtime.loop import Agent
 from agent.tools.mcp.server import State
 from gateway.access.roles import Access
-from gateway.chat_settings import ChatSettings
+from gateway.chats.settings import ChatSettings
 from gateway.config import Config
 from gateway.outbound.buttons import MenuItem
 from gateway.outbound.composer import Composer

@@ -16,12 +16,13 @@ from gateway.access.roles import Access
 from gateway.commands import performer
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.activity import ACTIVITY
+from gateway.commands.chat.model import CHOOSING, MODEL, ModelChange
+from gateway.commands.chat.settings import SETTINGS
 from gateway.commands.context import CarryOut, Command, CommandCall, Outcome, Plan, Reply
-from gateway.commands.guide import explained
-from gateway.commands.help import help_command, here, saying_why_not
+from gateway.commands.guidance.guide import explained
+from gateway.commands.guidance.help import help_command, here, saying_why_not
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
-from gateway.commands.model import CHOOSING, MODEL, ModelChange
 from gateway.commands.on_message import on_message
 from gateway.commands.people.listing import PEOPLE
 from gateway.commands.people.requests import PAIRING
@@ -33,7 +34,6 @@ from gateway.commands.sessions.search import FINDING
 from gateway.commands.sessions.sessions import CONVERSATIONS
 from gateway.commands.sessions.switch import OPENING
 from gateway.commands.sessions.transfer import EXCHANGE
-from gateway.commands.settings import SETTINGS
 from gateway.commands.tools import TOOLS
 from gateway.commands.tree.branch_summary import LEAVE, SUMMARIES, SUMMARY, Leaving
 from gateway.commands.tree.branches import BRANCH_POINTS

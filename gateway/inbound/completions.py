@@ -7,8 +7,8 @@ from functools import partial
 from adapters.base import AdapterError, Suggest
 from adapters.events import Completion
 from gateway.access.roles import Access
-from gateway.commands.completions import choices
 from gateway.commands.context import CommandContext
+from gateway.commands.guidance.completions import choices
 from storage.errors import StoreError
 
 log = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from gateway.commands.context import CarryOut, CommandContext
 from gateway.commands.registry import parse_command
 from gateway.commands.tree.siblings import Reask, is_on_path, is_said
 from gateway.outbound.buttons import send_menu
-from gateway.turns.late import without_note
-from gateway.turns.limits import no_room_below
 from gateway.turns.messages import message_draft
+from gateway.turns.policy.late import without_note
+from gateway.turns.policy.limits import no_room_below
 from storage.records.entries import Entry, Json
 from storage.records.inbox_outbox import (
     Arrival,

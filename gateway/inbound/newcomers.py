@@ -20,9 +20,9 @@ from gateway.commands.people.requests import CODE_KEPT, ask, void
 from gateway.commands.people.rights import give
 from gateway.outbound.composer import Composer
 from gateway.turns.failures import once_there
+from storage.records.chats.people import RightDraft, Role
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival
-from storage.records.people import RightDraft, Role
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from adapters.cleaning import clean
 from adapters.events import Conversation, Message, Press
 from adapters.platforms import PLATFORMS
 from gateway.access.roles import Access
-from gateway.chat_settings import ChatSettings
+from gateway.chats.known_threads import KnownThreads
+from gateway.chats.settings import ChatSettings
 from gateway.commands.registry import parse_command
-from gateway.known_threads import KnownThreads
 from storage.records.inbox_outbox import OutboxDraft, Thread
 from storage.store import Store, Transaction
 

@@ -17,7 +17,7 @@ from adapters.cleaning import printable
 from adapters.events import Conversation, File
 from adapters.filenames import safe_name
 from agent.concurrency import together
-from agent.models.transcription import NotHeard, Transcriber
+from agent.models.media.transcription import NotHeard, Transcriber
 from agent.text.markdown import escape
 from agent.tools.base import Toolset
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError

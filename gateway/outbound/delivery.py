@@ -15,7 +15,7 @@ from adapters.base import Adapter, Edit, Misconfigured, Refused, Throttled, Unav
 from adapters.cleaning import clean
 from adapters.events import Conversation
 from agent.backoff import backoff
-from gateway.known_threads import KnownThreads
+from gateway.chats.known_threads import KnownThreads
 from gateway.outbound.composer import outgoing
 from gateway.outbound.pace import Pace
 from storage.errors import StoreUnavailable

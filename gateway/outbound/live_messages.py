@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from adapters.base import Body
 from gateway.outbound.composer import Composer
+from storage.records.chats.live_messages import LiveKind, LiveMessage
 from storage.records.entries import Json
 from storage.records.inbox_outbox import OutboxDraft, OutboxRow
-from storage.records.live_messages import LiveKind, LiveMessage
 from storage.store import Transaction
 
 CURSOR = "▍"

@@ -18,7 +18,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.live_messages import live_of, post_live
 from gateway.status.notices import Notices
 from storage.errors import StoreError
-from storage.records.live_messages import LiveKind
+from storage.records.chats.live_messages import LiveKind
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

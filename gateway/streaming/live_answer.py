@@ -20,7 +20,7 @@ from gateway.outbound.live_messages import live_of, post_live
 from gateway.status.notices import Notices
 from gateway.streaming.partial import growing
 from storage.errors import StoreError
-from storage.records.live_messages import LiveKind
+from storage.records.chats.live_messages import LiveKind
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)

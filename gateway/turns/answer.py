@@ -15,9 +15,9 @@ from gateway.media.incoming import is_ready
 from gateway.questions.service import Questions
 from gateway.streaming.live_answer import Place, Streaming
 from gateway.streaming.model import Shown
-from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import no_answer
 from gateway.turns.messages import link_message, message_draft
+from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.posts import TurnPosts
 from gateway.turns.turn import Turn
 from storage.records.inbox_outbox import InboxKind

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from gateway.questions.service import Questions
-from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.cancellation import begun, end_everything, end_rows
+from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.scheduler import SessionScheduler
 from gateway.turns.turn import RESULTS, Turn
 from storage.records.inbox_outbox import InboxKind, InboxRow

@@ -15,7 +15,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.live_messages import in_place
 from gateway.outbound.out_files import OutFiles
 from gateway.streaming.partial import ended
-from gateway.turns.late import headed
+from gateway.turns.policy.late import headed
 from gateway.turns.turn import AnswerItems, Turn
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import OutboxDraft

@@ -20,11 +20,11 @@ from gateway.status.progress import Owner
 from gateway.status.signs_of_life import SignsOfLife
 from gateway.status.typing_indicator import typing
 from gateway.streaming.live_answer import OnRecord
-from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.failures import Failures, explain, no_answer
-from gateway.turns.late import note
-from gateway.turns.limits import too_deep
 from gateway.turns.messages import append_message, author_of, note_privacy
+from gateway.turns.policy.busy_policy import BusyPolicy
+from gateway.turns.policy.late import note
+from gateway.turns.policy.limits import too_deep
 from gateway.turns.turn import SAID, Job, Turn
 from storage.errors import EpochLost, StoreUnavailable
 from storage.records.delegations import Delegation

@@ -17,12 +17,12 @@ from storage.sql.dialect import Database, database_of
 from storage.sql.repositories.blobs import SqlBlobs
 from storage.sql.repositories.boxes import SqlInbox, SqlOutbox
 from storage.sql.repositories.buttons import SqlButtons
-from storage.sql.repositories.chat_settings import SqlChatChoices
+from storage.sql.repositories.chats.chat_settings import SqlChatChoices
+from storage.sql.repositories.chats.live_messages import SqlLiveMessages
+from storage.sql.repositories.chats.people import SqlRequests, SqlRights
 from storage.sql.repositories.delegations import SqlDelegations
 from storage.sql.repositories.directory import SqlDirectory
 from storage.sql.repositories.ledger import SqlLedger
-from storage.sql.repositories.live_messages import SqlLiveMessages
-from storage.sql.repositories.people import SqlRequests, SqlRights
 from storage.sql.repositories.questions import SqlQuestions
 from storage.sql.repositories.tools.commands import SqlCommands
 from storage.sql.repositories.tools.grants import SqlGrants

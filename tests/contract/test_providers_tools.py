@@ -8,8 +8,8 @@ import pytest
 from agent.delegation.call.caller import Caller, Limits
 from agent.delegation.call.offer import offer
 from agent.delegation.children.roles import OVERSEER_TOOLS, REPORT_OUTCOME
-from agent.delegation.core.overseer import EXTEND_TABLE
-from agent.delegation.core.verdict import GIVE_VERDICT, VERDICT_NAME
+from agent.delegation.core.judging.overseer import EXTEND_TABLE
+from agent.delegation.core.judging.verdict import GIVE_VERDICT, VERDICT_NAME
 from agent.models.base import REQUIRED, ModelSpec
 from agent.models.registry import RANKS, Models
 from agent.tools.base import function_schema

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.records.chat_settings import ChatChoice, ChatChoiceChange
+from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
 from storage.store import Committed, Store, Transaction
 from tests.support.stores import Clock
 

@@ -3,8 +3,8 @@
 import pytest
 
 from storage.errors import StoreError
+from storage.records.chats.live_messages import LiveKind, LiveMessage
 from storage.records.inbox_outbox import Arrival, InboxKind, OutboxDraft
-from storage.records.live_messages import LiveKind, LiveMessage
 from storage.store import Store, Transaction
 
 

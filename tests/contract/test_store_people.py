@@ -1,6 +1,6 @@
 """Rights that were given in chats, and strangers who ask for one."""
 
-from storage.records.people import RequestDraft, RightDraft, Role
+from storage.records.chats.people import RequestDraft, RightDraft, Role
 from storage.store import Committed, Store
 from tests.support.stores import Clock
 

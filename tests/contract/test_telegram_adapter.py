@@ -16,7 +16,7 @@ from adapters.base import (
 )
 from adapters.events import Message, Unreadable, Update
 from adapters.telegram.adapter import TelegramAdapter
-from adapters.telegram.polling import Outage
+from adapters.telegram.inbound.polling import Outage
 from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import (
     ANN,
@@ -241,7 +241,8 @@ async def test_an_outage_is_waited_out_and_logged_once(
     with caplog.at_level(logging.INFO):
         async with running(adapter, inbox.receive):
             await telegram.wait_for(lambda: inbox.texts == ["hello"])
-    lines = [r.getMessage() for r in caplog.records if r.name == "adapters.telegram.polling"]
+    of_polling = (r for r in caplog.records if r.name == Outage.__module__)
+    lines = [r.getMessage() for r in of_polling]
     assert len(lines) == 2
     assert lines[0].endswith("; trying on")
     assert lines[1] == "Telegram's updates arrive again, after 2 failures"

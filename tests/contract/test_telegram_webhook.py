@@ -14,10 +14,10 @@ import pytest
 from adapters.base import Misconfigured
 from adapters.events import Unreadable, Update
 from adapters.listening import Listen
-from adapters.telegram import webhook as webhooks
-from adapters.telegram import webhook_server
 from adapters.telegram.adapter import TelegramAdapter
-from adapters.telegram.webhook import MOST_RETURNS, Webhook, WebhookListener, secret_of
+from adapters.telegram.inbound import webhook as webhooks
+from adapters.telegram.inbound import webhook_server
+from adapters.telegram.inbound.webhook import MOST_RETURNS, Webhook, WebhookListener, secret_of
 from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import ANN, TOKEN, Inbox, running, started
 from tests.stand_ins.telegram_webhook import SECRET, free_port

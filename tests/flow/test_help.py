@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.commands.guide import GROUPS
+from gateway.commands.guidance.guide import GROUPS
 from gateway.commands.registry import COMMANDS, command_specs
 from storage.records.tools.notes import NoteDraft, NoteScope
 from storage.store import Store

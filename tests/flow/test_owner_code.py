@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from storage.records.people import Role
+from storage.records.chats.people import Role
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP
 from tests.flow.conftest import ON_BOTH, gateway

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from storage.records.people import Role
+from storage.records.chats.people import Role
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, labels

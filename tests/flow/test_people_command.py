@@ -1,6 +1,6 @@
 """/people: who may talk, changed from a chat; and what somebody who is removed loses at once."""
 
-from storage.records.people import RightDraft, Role
+from storage.records.chats.people import RightDraft, Role
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, SlowModel, labels, newest
 from tests.flow.conftest import ON_BOTH, Gateway, gateway

@@ -5,8 +5,8 @@ from typing import Any
 from adapters.base import Acknowledge
 from adapters.recording import Shown
 from gateway.access.denials import NOT_YOUR_SETTINGS
-from gateway.chat_settings import ChatSettings
-from storage.records.chat_settings import ChatChoice
+from gateway.chats.settings import ChatSettings
+from storage.records.chats.chat_settings import ChatChoice
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, command, labels, newest, press

@@ -4,7 +4,7 @@ place."""
 from pathlib import Path
 
 from agent.models.base import Reply, Request
-from gateway.chat_settings import ChatSettings
+from gateway.chats.settings import ChatSettings
 from gateway.service import App
 from tests.flow import on_discord, on_telegram
 from tests.flow.conftest import SpyModel

@@ -9,9 +9,9 @@ from adapters.base import Post
 from agent.tools.base import Call, Done, Effects, Traits
 from gateway.outbound.live_messages import post_live
 from gateway.status import progress
+from storage.records.chats.live_messages import LiveKind
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxKind
-from storage.records.live_messages import LiveKind
 from storage.store import Store, Transaction
 from tests.flow.conftest import PATIENCE, gateway
 

@@ -1,7 +1,9 @@
-"""How long a file and a function may be, and that each package says what lives there."""
+"""How long a file and a function may be, how full a folder, and that each package says what lives
+there."""
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,8 @@ FILES = {
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 """Lines."""
+MOST_MODULES = 12
+"""Of a folder, but for migrations: each is one more, for ever."""
 
 
 def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -32,6 +36,12 @@ def test_a_file_is_one_idea_and_a_function_one_step(name: str) -> None:
         one.name: 1 + (one.end_lineno or 0) - one.lineno for one in functions(ast.parse(text))
     }
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
+
+
+def test_a_folder_is_small_enough_to_be_looked_over() -> None:
+    modules = Counter(path.parent for path in FILES.values() if not path.stem.startswith("__"))
+    del modules[ROOT / "storage/sql/migrations/versions"]
+    assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith("__init__.py")])

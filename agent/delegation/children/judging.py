@@ -3,7 +3,7 @@
 from agent.delegation.children.child import account_of
 from agent.delegation.children.transcript import tool_calls_text, worker_paths
 from agent.delegation.core.events import Finish, Judged, Task
-from agent.delegation.core.judge import judge
+from agent.delegation.core.judging.judge import judge
 from agent.delegation.core.looking import Looking
 from agent.delegation.core.machine import judged_output
 from agent.models.base import Model, ModelSpec, ToolCall

@@ -26,7 +26,7 @@ from agent.delegation.core.events import (
     TimedOut,
 )
 from agent.delegation.core.human_tier import is_instruction
-from agent.delegation.core.overseer import (
+from agent.delegation.core.judging.overseer import (
     ASK_WORKER,
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,

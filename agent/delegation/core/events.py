@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from agent.delegation.core.overseer import HumanRequest, Resolution
-from agent.delegation.core.verdict import Verdict
+from agent.delegation.core.judging.overseer import HumanRequest, Resolution
+from agent.delegation.core.judging.verdict import Verdict
 from agent.delegation.handoff.model import Hydrated
 from agent.delegation.tables.model import BranchTable
 from storage.records.entries import Draft, Entry, Json

@@ -39,8 +39,9 @@ from agent.delegation.core.events import (
     TimedOut,
 )
 from agent.delegation.core.human_tier import chosen_report, instruction
-from agent.delegation.core.judge import Judgement, feedback, verdict_json
-from agent.delegation.core.overseer import Resolution
+from agent.delegation.core.judging.judge import Judgement, feedback, verdict_json
+from agent.delegation.core.judging.overseer import Resolution
+from agent.delegation.core.judging.verdict import Verdict
 from agent.delegation.core.routes import cut_short, default, narrated, reported
 from agent.delegation.core.sent_back import check, extension
 from agent.delegation.core.state import (
@@ -52,7 +53,6 @@ from agent.delegation.core.state import (
     send_back,
     short,
 )
-from agent.delegation.core.verdict import Verdict
 from agent.delegation.tables.parse import extend
 from storage.records.entries import Usage
 

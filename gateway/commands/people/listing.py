@@ -20,7 +20,7 @@ from gateway.commands.people.rights import (
     role_buttons,
 )
 from gateway.outbound.buttons import MenuItem
-from storage.records.people import PairingRequest, Right, Role
+from storage.records.chats.people import PairingRequest, Right, Role
 from storage.store import Transaction
 
 ON_A_PAGE = 8

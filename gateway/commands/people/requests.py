@@ -27,7 +27,7 @@ from gateway.commands.people.rights import (
 )
 from gateway.outbound.buttons import send_menu
 from gateway.outbound.composer import Composer
-from storage.records.people import PairingRequest, RequestDraft, RightDraft, Role
+from storage.records.chats.people import PairingRequest, RequestDraft, RightDraft, Role
 from storage.store import Transaction
 
 HOUR = 3_600.0

@@ -11,8 +11,8 @@ from gateway.commands.context import Act, Action, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import author_of
+from storage.records.chats.people import Right, RightDraft, Role
 from storage.records.inbox_outbox import InboxRow
-from storage.records.people import Right, RightDraft, Role
 from storage.store import Transaction
 
 OWNERS_ONLY = "Only the bot's owners do this."

@@ -13,7 +13,7 @@ from gateway.commands.buttons import button
 from gateway.commands.context import Act, Action, Command, CommandCall, Move, Outcome, Reply
 from gateway.commands.tree.branch_summary import summed_up
 from gateway.outbound.buttons import MenuItem
-from gateway.turns.limits import no_room_below
+from gateway.turns.policy.limits import no_room_below
 from gateway.views.entries import is_unanswered
 from gateway.views.sessions import last_words, name_of, quoted_name, size_of
 from storage.records.record_entries import RecordKind, is_record

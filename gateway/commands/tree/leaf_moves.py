@@ -6,7 +6,7 @@ from gateway.commands.buttons import button, to_rephrase
 from gateway.commands.context import Action, CommandCall, Move, Outcome, Reply
 from gateway.commands.tree.branch_summary import summed_up
 from gateway.commands.tree.siblings import is_on_path
-from gateway.turns.limits import no_room_below
+from gateway.turns.policy.limits import no_room_below
 from gateway.views.entries import is_unanswered, last_of, mark, spot, where
 from storage.records.entries import Entry
 from storage.store import Transaction

@@ -10,7 +10,7 @@ from agent.text.suggestion import LONGEST, did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.context import Command, CommandCall, Job, Move, Outcome, Reply, in_session
 from gateway.commands.on_message import NOT_HERE, shown_entry
-from gateway.turns.limits import no_room_below
+from gateway.turns.policy.limits import no_room_below
 from gateway.turns.requests import RetryRequest, request
 from gateway.views.entries import PERSONS, last_of
 from storage.records.inbox_outbox import InboxKind

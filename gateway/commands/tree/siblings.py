@@ -23,7 +23,7 @@ from gateway.commands.context import (
 )
 from gateway.commands.tree.branch_summary import summed_up
 from gateway.outbound.buttons import MenuItem
-from gateway.turns.limits import no_room_below
+from gateway.turns.policy.limits import no_room_below
 from gateway.turns.turn import SAID, Turn
 from gateway.views.entries import find_entry, last_of, words
 from gateway.views.outline import spoken

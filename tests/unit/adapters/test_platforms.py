@@ -14,7 +14,7 @@ from adapters.platforms import (
     configured,
     private_chat,
 )
-from adapters.telegram.webhook import secret_of
+from adapters.telegram.inbound.webhook import secret_of
 
 
 def test_every_section_of_the_configuration_has_a_platform() -> None:

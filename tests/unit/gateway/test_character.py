@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.settings import MOST_INSTRUCTIONS
-from gateway.chat_settings import ChatSettings
+from gateway.chats.settings import ChatSettings
 from gateway.config import Config, load
 from gateway.errors import ConfigError
 

@@ -8,6 +8,7 @@ import pytest
 
 from gateway.commands.actions import ACTIONS, action_of
 from gateway.commands.buttons import button
+from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
 from gateway.commands.people.listing import PeoplePage, ShowPerson
@@ -17,7 +18,6 @@ from gateway.commands.registry import COMMANDS
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
-from gateway.commands.settings import ChooseSetting
 from gateway.commands.tree.branch_summary import Bring
 from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick

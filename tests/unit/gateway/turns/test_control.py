@@ -11,8 +11,8 @@ from gateway.access.roles import Access
 from gateway.config import AccessConfig, EscalationConfig, SessionConfig
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
-from gateway.turns.busy_policy import BusyPolicy
 from gateway.turns.control import SessionControl
+from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.turn import Turn
 from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.sql.store import SqlStore

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.delegation.core.judge import (
+from agent.delegation.core.judging.judge import (
     MAX_PARTS,
     REASONING_LIMIT,
     Judgement,
     judge,
 )
+from agent.delegation.core.judging.verdict import Verdict
 from agent.delegation.core.looking import CALLS, STEPS, Looking
-from agent.delegation.core.verdict import Verdict
 from agent.models.base import (
     RETRIED,
     Model,

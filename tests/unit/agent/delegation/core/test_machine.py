@@ -30,8 +30,8 @@ from agent.delegation.core.events import (
     event_to_json,
 )
 from agent.delegation.core.human_tier import is_instruction
+from agent.delegation.core.judging.overseer import HumanRequest, Resolution
 from agent.delegation.core.machine import advance, begin, fold
-from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.core.state import State
 from agent.delegation.tables.parse import parse_table
 from tests.support.seed_tables import YAML_TABLE

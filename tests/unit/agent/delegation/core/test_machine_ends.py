@@ -39,10 +39,10 @@ from agent.delegation.core.events import (
     event_to_json,
     events_of,
 )
+from agent.delegation.core.judging.overseer import HumanRequest, Resolution
+from agent.delegation.core.judging.verdict import Verdict
 from agent.delegation.core.machine import advance, begin, fold
-from agent.delegation.core.overseer import HumanRequest, Resolution
 from agent.delegation.core.state import State
-from agent.delegation.core.verdict import Verdict
 from agent.delegation.tables.parse import parse_table
 from storage.records.entries import Draft, Entry
 from tests.support.examples import examples

@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 
 from agent.delegation.core.arguments import Fault
-from agent.delegation.core.overseer import (
+from agent.delegation.core.judging.overseer import (
     ESCALATE_TO_HUMAN,
     EXTEND_TABLE,
     MAX_OPTIONS,

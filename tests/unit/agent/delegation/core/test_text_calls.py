@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.delegation.core.overseer import ASK_WORKER, ESCALATE_TO_HUMAN, EXTEND_TABLE, RESOLVE
+from agent.delegation.core.judging.overseer import (
+    ASK_WORKER,
+    ESCALATE_TO_HUMAN,
+    EXTEND_TABLE,
+    RESOLVE,
+)
 from agent.delegation.core.report import REPORT_TOOL
 from agent.delegation.core.text_calls import MOST_ATTEMPTS, TEXT_LIMIT, call_in
 

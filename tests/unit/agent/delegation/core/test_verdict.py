@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.delegation.core.judge import Judgement, feedback, verdict_json
-from agent.delegation.core.verdict import GIVE_VERDICT, Verdict, parse_verdict
+from agent.delegation.core.judging.judge import Judgement, feedback, verdict_json
+from agent.delegation.core.judging.verdict import GIVE_VERDICT, Verdict, parse_verdict
 from agent.models.base import (
     Reply,
     ToolCall,

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from storage.records.people import PairingRequest, RequestDraft, Right, RightDraft
+from storage.records.chats.people import PairingRequest, RequestDraft, Right, RightDraft
 from storage.sql.people_schema import pairing_requests, rights
 from storage.sql.rows import Shape, upsert
 

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from agent.backoff import backoff
-from agent.delegation.core.looking import HOW, STEPS, Looking
-from agent.delegation.core.verdict import (
+from agent.delegation.core.judging.verdict import (
     GIVE_VERDICT,
     VERDICT_NAME,
     Said,
     Verdict,
     parse_verdict,
 )
+from agent.delegation.core.looking import HOW, STEPS, Looking
 from agent.models.base import (
     REQUIRED,
     RETRIED,

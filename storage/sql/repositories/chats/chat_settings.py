@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, bindparam, delete, select
 
-from storage.records.chat_settings import ChatChoice, ChatChoiceChange
+from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
 from storage.sql.rows import Shape, upsert
 from storage.sql.schema import chat_settings
 

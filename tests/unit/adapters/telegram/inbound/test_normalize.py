@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.events import Conversation, File, Message, Press, User
-from adapters.telegram.normalize import normalize
+from adapters.telegram.inbound.normalize import normalize
 from tests.stand_ins.telegram_checks import Json
 from tests.stand_ins.telegram_world import World
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from gateway.chats.known_threads import KnownThreads
 from gateway.config import Answer, Busy, ChatConfig, Config
-from gateway.known_threads import KnownThreads
-from storage.records.chat_settings import ChatChoice, ChatChoiceChange
+from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
 from storage.store import Store
 
 Summaries = Literal["off", "ask", "auto"]

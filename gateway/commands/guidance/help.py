@@ -8,7 +8,7 @@ from adapters.base import CommandSpec
 from agent.text.markdown import bounded, escape
 from agent.text.suggestion import LONGEST, did_you_mean
 from gateway.commands.context import Command, CommandCall, Outcome, Plan, Reply
-from gateway.commands.guide import CHAT, GROUPS
+from gateway.commands.guidance.guide import CHAT, GROUPS
 from storage.store import Transaction
 
 START = "/start"

@@ -14,7 +14,7 @@ from agent.text.markdown import bounded, escape
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import NOT_YOUR_SETTINGS
 from gateway.access.roles import Access
-from gateway.chat_settings import VALUES, ChatSettings, Key, known
+from gateway.chats.settings import VALUES, ChatSettings, Key, known
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem

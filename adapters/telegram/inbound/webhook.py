@@ -24,9 +24,9 @@ from adapters.telegram.errors import (
     seconds,
     telegrams_words,
 )
+from adapters.telegram.inbound.polling import UPDATES, Outage, normalized, readable
+from adapters.telegram.inbound.webhook_server import WebhookServer
 from adapters.telegram.logs import hide_token
-from adapters.telegram.polling import UPDATES, Outage, normalized, readable
-from adapters.telegram.webhook_server import WebhookServer
 
 log = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
+from storage.records.chats.live_messages import LiveMessage
 from storage.records.inbox_outbox import InboxState
-from storage.records.live_messages import LiveMessage
 from storage.sql.rows import Shape
 from storage.sql.schema import inbox, live_messages
 

@@ -10,7 +10,7 @@ from adapters.base import LONGEST_CHOICE, MOST_CHOICES
 from adapters.events import Completion, Conversation, User
 from agent.models.base import ModelSpec
 from agent.models.registry import Models
-from gateway.commands.completions import COMPLETED, choices
+from gateway.commands.guidance.completions import COMPLETED, choices
 from gateway.commands.registry import command_specs
 from storage.records.entries import Draft, Kind
 from storage.sql.store import SqlStore

@@ -14,7 +14,7 @@ from adapters.base import Receive
 from adapters.cleaning import clean, printable
 from adapters.events import NOWHERE, Conversation, Unreadable, Update
 from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
-from adapters.telegram.normalize import normalize
+from adapters.telegram.inbound.normalize import normalize
 
 log = logging.getLogger(__name__)
 

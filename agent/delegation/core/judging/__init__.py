@@ -1,0 +1,1 @@
+"""Whether work is good: `judge` and `overseer` ask for a `verdict`."""

@@ -1,0 +1,1 @@
+"""Beyond words: `pictures` puts them into requests, `transcription` writes down voices."""

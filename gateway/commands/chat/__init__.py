@@ -1,0 +1,1 @@
+"""What holds in a conversation: `settings` is /settings, `model` is /model."""

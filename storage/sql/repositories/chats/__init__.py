@@ -1,0 +1,1 @@
+"""What belongs to chats, in SQL: one repository for each of storage.records.chats."""
