@@ -29,8 +29,8 @@ from adapters.base import (
 )
 from adapters.discord import attachments, payload
 from adapters.discord.client import API_BASE, close, listen_to_all, new_client
+from adapters.discord.handles import INTERACTION_CALLBACK, Deferrals, Handle
 from adapters.discord.inbound.receiver import Receiver
-from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals, Handle
 from adapters.discord.render import render
 from adapters.discord.rest import (
     PLATFORM_ERRORS,

@@ -134,11 +134,7 @@ async def _discord() -> float:
 def _discord_config(folder: Path, discord: DiscordServer) -> Path:
     sections: dict[str, dict[str, Any]] = {
         "storage": {"url": f"sqlite:///{folder / 'bough.db'}"},
-        "discord": {
-            "token": "token",
-            "api_base": discord.api_base,
-            "gateway_url": discord.gateway_url,
-        },
+        "discord": {"token": "token", **discord.urls},
         "access": {"owners": ["discord:1"]},
     }
     return write_config(folder / "bough.toml", sections)

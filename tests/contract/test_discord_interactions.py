@@ -15,7 +15,7 @@ from adapters.base import (
     Post,
     Refused,
 )
-from adapters.discord.interactions import Handle
+from adapters.discord.handles import Handle
 from adapters.events import Conversation, Message, Press, Update
 from tests.stand_ins import discord_bot
 from tests.stand_ins.discord import DiscordServer

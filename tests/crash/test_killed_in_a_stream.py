@@ -75,11 +75,7 @@ async def test_on_discord_the_message_that_grew_becomes_whole(tmp_path: Path) ->
     async with DiscordServer() as discord:
         config = write_config(
             tmp_path,
-            discord={
-                "token": "token",
-                "api_base": discord.api_base,
-                "gateway_url": discord.gateway_url,
-            },
+            discord={"token": "token", **discord.urls},
             models=models(tmp_path),
             access={"owners": ["discord:*"]},
         )

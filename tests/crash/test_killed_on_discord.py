@@ -52,12 +52,7 @@ async def running(tmp_path: Path) -> AsyncIterator[Scene]:
     async with DiscordServer() as discord:
         config = write_config(
             tmp_path,
-            discord={
-                "token": "token",
-                "api_base": discord.api_base,
-                "gateway_url": discord.gateway_url,
-                "paced": False,
-            },
+            discord={"token": "token", **discord.urls, "paced": False},
             models={"parent": {"model": write_rules(tmp_path, rules())}},
             access={"owners": ["discord:*"]},
         )

@@ -109,8 +109,7 @@ def break_pages(database: Path) -> None:
 async def test_owners_on_discord_are_told_in_private(tmp_path: Path) -> None:
     async with DiscordServer() as discord:
         access = {"owners": ["discord:*", "telegram:1", f"discord:{discord.user('ann').id}"]}
-        server = {"api_base": discord.api_base, "gateway_url": discord.gateway_url}
-        config = write_config(tmp_path, discord={"token": "token"} | server, access=access)
+        config = write_config(tmp_path, discord={"token": "token"} | discord.urls, access=access)
         async with GatewayProcess(config, forked=True) as gateway:
             (tmp_path / "bough.db").unlink()
             assert await gateway.wait() == 1

@@ -148,12 +148,7 @@ async def discord_gateway(
         if not telegram:
             del gateway.config["telegram"]
         gateway.config |= {
-            "discord": {
-                "token": TOKEN,
-                "api_base": discord.api_base,
-                "gateway_url": discord.gateway_url,
-                "paced": False,
-            },
+            "discord": {"token": TOKEN, **discord.urls, "paced": False},
             "access": {
                 "owners": [gateway.identity(OLGA), f"telegram:{OWNER}"],
                 "allow": [gateway.identity(ANN)],

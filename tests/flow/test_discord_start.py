@@ -41,11 +41,7 @@ class Place:
 async def place(tmp_path: Path) -> AsyncIterator[Place]:
     async with DiscordServer(TOKEN) as discord:
         config = {
-            "discord": {
-                "token": TOKEN,
-                "api_base": discord.api_base,
-                "gateway_url": discord.gateway_url,
-            },
+            "discord": {"token": TOKEN, **discord.urls},
             "models": {"parent": {"model": write_rules(tmp_path, GONE)}},
             "access": {"owners": [f"discord:{discord.user(OLGA).id}"]},
         }

@@ -106,6 +106,11 @@ class DiscordServer:
         return f"ws://127.0.0.1:{self._port}/gateway/"
 
     @property
+    def urls(self) -> dict[str, str]:
+        """Where it is, as `[discord]` says it."""
+        return {"api_base": self.api_base, "gateway_url": self.gateway_url}
+
+    @property
     def mention(self) -> str:
         """The bot, mentioned."""
         return f"<@{self.world.bot.id}>"

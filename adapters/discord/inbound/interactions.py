@@ -11,9 +11,9 @@ import discord
 from discord.http import Route
 
 from adapters.base import Commands, Receive
+from adapters.discord.handles import INTERACTION_CALLBACK, Deferrals
 from adapters.discord.inbound.normalize_interaction import asked_form, normalize_interaction
 from adapters.discord.inbound.unreadable import Complaints, unreadable_interaction
-from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals
 from adapters.discord.payload import Payload
 from adapters.discord.rest import PLATFORM_ERRORS
 from adapters.events import Completion, Message, Press, Unreadable

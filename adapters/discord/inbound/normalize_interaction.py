@@ -9,6 +9,7 @@ import discord
 
 from adapters.base import CommandSpec
 from adapters.cleaning import clean
+from adapters.discord.handles import Handle, Kind
 from adapters.discord.inbound.parts import (
     channel_of,
     conversation_of,
@@ -17,7 +18,6 @@ from adapters.discord.inbound.parts import (
     is_private,
     user_of,
 )
-from adapters.discord.interactions import Handle, Kind
 from adapters.discord.payload import (
     ASKING_PREFIX,
     BUTTON_PREFIX,

@@ -14,6 +14,7 @@ from discord.gateway import DiscordWebSocket
 
 from adapters.base import Commands, Receive
 from adapters.discord.client import stay_connected
+from adapters.discord.handles import Deferrals
 from adapters.discord.inbound.elsewhere import candidates, no_older
 from adapters.discord.inbound.histories import Histories
 from adapters.discord.inbound.history import LIMIT, Unparsed
@@ -27,7 +28,6 @@ from adapters.discord.inbound.unreadable import (
     unreadable,
     unreadable_message,
 )
-from adapters.discord.interactions import Deferrals
 from adapters.events import Conversation, Unreadable
 
 _log = logging.getLogger(__name__)
