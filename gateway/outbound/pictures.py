@@ -50,10 +50,11 @@ def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
 
 def made_anew(image: Image.Image, longest_side: int) -> tuple[Image.Image, bool]:
     """The pixels alone, upright, in these bounds; and whether some of them are transparent."""
-    upright = ImageOps.exif_transpose(image)
-    clear = upright.has_transparency_data
-    made = upright.convert("RGBA" if clear else "RGB")
-    made.thumbnail((longest_side, longest_side))
+    clear = image.has_transparency_data
+    mode = "RGBA" if clear else "RGB"
+    made = image if image.mode == mode else image.convert(mode)
+    made.thumbnail((longest_side, longest_side))  # before it is copied: it may be huge
+    made = ImageOps.exif_transpose(made)
     made.info.clear()  # comments and profiles would be written again
     return made, clear
 
