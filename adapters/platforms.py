@@ -225,12 +225,11 @@ def _discord(
 
 
 async def _check_discord(settings: PlatformSettings) -> Checkup:
-    from adapters.discord.adapter import DiscordAdapter
+    from adapters.discord.checkup import check
 
     section = settings.discord
     assert section is not None, "looked at only where it is configured"
-    token = section.token.get_secret_value()
-    return Checkup(await DiscordAdapter(token, section.api_base, section.gateway_url).look())
+    return await check(section.token.get_secret_value(), section.api_base, section.gateway_url)
 
 
 def _terminal(
