@@ -29,7 +29,8 @@ from gateway.commands.context import CommandContext, OfferedTools
 from gateway.commands.jobs import JobContext
 from gateway.commands.registry import command_specs, jobs
 from gateway.commands.tree.siblings import answer_items
-from gateway.config import Config, all_secrets
+from gateway.config import Config
+from gateway.config_secrets import all_secrets
 from gateway.inbound.completions import Completions
 from gateway.inbound.edits import Edits
 from gateway.inbound.router import Router
@@ -148,26 +149,23 @@ def _assemble(
     questions = Questions(composer, access, config.escalation)
     policy = BusyPolicy(access, config.session, settings.busy_at)
     failures = Failures(store, composer)
-    connections, scheduler = Connections(), InProcessScheduler()
-    running: dict[int, Turn] = {}
+    connections, scheduler, running = Connections(), InProcessScheduler(), dict[int, Turn]()
     notices = Notices(connections, pace)
     toolkits = Toolkits.of(config, store, redactor_of(config))
     factory = _factory(config, store, models, toolkits.kits(store, composer, access, tools))
     compacting = Compacting(model, config.session, models.find(config.session.summary_model or ""))
-    subagents = _subagents(
-        config, store, models, model, judge_model, questions, factory, compacting
-    )
-    panel = Live(store, notices, composer, subagents.active)
-    parent = partial(factory.parent, subagents)
+    children = _subagents(config, store, models, model, judge_model, questions, factory, compacting)
+    panel = Live(store, notices, composer, children.active)
+    parent = partial(factory.parent, children)
     control = SessionControl(store, scheduler, questions, policy, running, toolkits.terminal.stop)
     offered = OfferedTools(parent, toolkits.servers.states)
     context = CommandContext(
         store, settings, models, control, questions, composer, connections, panel, offered
     )
-    results = Results(store, subagents)
+    results = Results(store, children)
     posts = TurnPosts(composer, OutFiles(composer), answer_items, settings.thoughts_at)
-    ready = partial(_ready_parent, parent, toolkits)
     shown = (posts, Streaming(store, notices, composer, settings.stream_at))
+    ready = partial(_ready_parent, parent, toolkits)
     answer = AgentAnswer(store, model, ready, results, questions, compacting, policy, *shown)
     work = JobContext(store, model, parent, compacting, composer, config.tools)
     signs = SignsOfLife(store, notices, composer, panel, toolkits.terminal.seen)

@@ -25,14 +25,9 @@ from storage.records.inbox_outbox import (
     Thread,
 )
 from storage.records.ledger import LedgerGroup, LedgerLine, Spending
-from storage.records.live_messages import LiveMessage
+from storage.records.live_messages import LiveMessages
 from storage.records.people import Requests, Right, Rights
-from storage.records.questions import (
-    Question,
-    QuestionDraft,
-    QuestionPost,
-    QuestionState,
-)
+from storage.records.questions import Questions
 from storage.records.tools.commands import Commands
 from storage.records.tools.grants import Grants
 from storage.records.tools.notes import Notes
@@ -107,63 +102,6 @@ class Outbox(Protocol):
     def drop(self, file: int) -> None:
         """Forget a file's content."""
         ...
-
-
-class LiveMessages(Protocol):
-    def put(self, message: LiveMessage) -> None: ...
-
-    def of(self, rows: Collection[int]) -> list[LiveMessage]:
-        """Those of the turn that answers these inbox rows, as they were put."""
-        ...
-
-    def left(self) -> list[LiveMessage]:
-        """Those whose turn is over."""
-        ...
-
-    def end(self, messages: Collection[int]) -> None:
-        """Forget these, by their outbox rows: they show what stays."""
-        ...
-
-
-class Questions(Protocol):
-    def create(self, draft: QuestionDraft) -> Question: ...
-
-    def get(self, question: int) -> Question: ...
-
-    def open(self, session: int | None = None) -> list[Question]:
-        """Open questions, oldest first: of one session, or all."""
-        ...
-
-    def close(
-        self,
-        question: int,
-        state: QuestionState,
-        *,
-        choice: str | None = None,
-        by: str = "",
-        name: str = "",
-        words: str = "",
-    ) -> bool:
-        """Compare-and-set from open: False where it was not open any more, and nothing changes."""
-        ...
-
-    def begin(self, question: int) -> bool:
-        """Note that what it was asked for begins; False where it was noted before."""
-        ...
-
-    def reach_level(self, question: int, level: int) -> bool:
-        """Compare-and-set from level-1 to `level`; False where it was not there."""
-        ...
-
-    def add_post(
-        self, question: int, address: str, outbox: int, *, prompt: bool = False
-    ) -> QuestionPost: ...
-
-    def posted(self, addresses: Sequence[str], message_id: str) -> int | None:
-        """The question that a message at one of these addresses is a copy of, or a prompt for."""
-        ...
-
-    def posts(self, question: int) -> list[QuestionPost]: ...
 
 
 class Buttons(Protocol):

@@ -38,8 +38,8 @@ from adapters.discord.client import (
     may_hear_all,
     new_client,
 )
+from adapters.discord.inbound.receiver import Receiver
 from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals, Handle
-from adapters.discord.receiver import Receiver
 from adapters.discord.render import render
 from adapters.discord.rest import (
     PLATFORM_ERRORS,

@@ -26,7 +26,8 @@ from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
 from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
-from gateway.config import Config, all_secrets, load
+from gateway.config import Config, load
+from gateway.config_secrets import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model

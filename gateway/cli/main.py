@@ -18,7 +18,8 @@ from gateway.cli.doctor import examine
 from gateway.cli.init.wizard import init
 from gateway.cli.mending.mender import mend
 from gateway.cli.sessions import manage
-from gateway.config import Config, all_secrets, environment_secrets, load
+from gateway.config import Config, load
+from gateway.config_secrets import all_secrets, environment_secrets
 from gateway.errors import GatewayError
 from gateway.logs import hide, log_to_stderr, without_secrets
 from storage.errors import StoreError, StoreUnavailable

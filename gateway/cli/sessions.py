@@ -23,7 +23,8 @@ from gateway.cli.sessions_output import (
     tree_text,
     tree_view,
 )
-from gateway.config import Config, all_secrets
+from gateway.config import Config
+from gateway.config_secrets import all_secrets
 from gateway.errors import SessionsFault
 from gateway.media.exchange import keep_pictures, with_pictures
 from storage.blobs.choosing import blobs_of

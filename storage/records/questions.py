@@ -1,7 +1,9 @@
 """A question to a person: one shape for everything that waits for somebody's decision."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from storage.records.entries import Json
 
@@ -93,3 +95,44 @@ class QuestionPost:
     """The outbox row that carries it."""
     prompt: bool = False
     """A reply to it answers, and that is all: question and buttons stand elsewhere."""
+
+
+class Questions(Protocol):
+    def create(self, draft: QuestionDraft) -> Question: ...
+
+    def get(self, question: int) -> Question: ...
+
+    def open(self, session: int | None = None) -> list[Question]:
+        """Open questions, oldest first: of one session, or all."""
+        ...
+
+    def close(
+        self,
+        question: int,
+        state: QuestionState,
+        *,
+        choice: str | None = None,
+        by: str = "",
+        name: str = "",
+        words: str = "",
+    ) -> bool:
+        """Compare-and-set from open: False where it was not open any more, and nothing changes."""
+        ...
+
+    def begin(self, question: int) -> bool:
+        """Note that what it was asked for begins; False where it was noted before."""
+        ...
+
+    def reach_level(self, question: int, level: int) -> bool:
+        """Compare-and-set from level-1 to `level`; False where it was not there."""
+        ...
+
+    def add_post(
+        self, question: int, address: str, outbox: int, *, prompt: bool = False
+    ) -> QuestionPost: ...
+
+    def posted(self, addresses: Sequence[str], message_id: str) -> int | None:
+        """The question that a message at one of these addresses is a copy of, or a prompt for."""
+        ...
+
+    def posts(self, question: int) -> list[QuestionPost]: ...

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from adapters.discord import elsewhere
+from adapters.discord.inbound import elsewhere
 from adapters.events import Update
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_bot import TOKEN, Bot, calls, running

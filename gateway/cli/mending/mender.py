@@ -8,7 +8,8 @@ from gateway.cli.doctor import Finding, findings, show
 from gateway.cli.mending.cures import cure_of
 from gateway.cli.mending.fault import Fault
 from gateway.cli.mending.looking import look
-from gateway.config import Config, all_secrets, load
+from gateway.config import Config, load
+from gateway.config_secrets import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from storage.errors import StoreError, StoreInUse

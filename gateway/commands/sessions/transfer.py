@@ -19,7 +19,7 @@ from gateway.commands.context import (
     in_session,
 )
 from gateway.commands.sessions.switch import way_back
-from gateway.config import all_secrets
+from gateway.config_secrets import all_secrets
 from gateway.media.exchange import keep_pictures, with_pictures
 from gateway.views.sessions import name_of, quoted_name, size_of
 from storage.blobs.base import BlobStore

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import Finding, findings
-from gateway.config import Config, secrets_of
+from gateway.config import Config
+from gateway.config_secrets import secrets_of
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 

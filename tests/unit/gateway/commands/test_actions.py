@@ -17,6 +17,7 @@ from gateway.commands.registry import COMMANDS
 from gateway.commands.sessions.attach import TakeAttached
 from gateway.commands.sessions.search import SearchPage
 from gateway.commands.sessions.switch import Stay, Take
+from gateway.commands.settings import ChooseSetting
 from gateway.commands.tree.branch_summary import Bring
 from gateway.commands.tree.diff import DiffPage
 from gateway.commands.tree.fan import Pick
@@ -29,6 +30,7 @@ EACH = [
     Back(None),
     Back(7),
     Bring(7),
+    ChooseSetting("stream", "off", "default:on"),
     DeleteNote(12, "two words", 2),
     DiffPage("#1 #2", 2),
     ForgetMe("telegram:1"),

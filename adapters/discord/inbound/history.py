@@ -6,8 +6,8 @@ from typing import Any
 import discord
 
 from adapters.base import Unavailable
+from adapters.discord.inbound.unreadable import snowflake
 from adapters.discord.rest import PLATFORM_ERRORS, adapter_error
-from adapters.discord.unreadable import snowflake
 
 LIMIT = 1000
 """Messages read of one channel, the newest: in a busy channel most are older than the outage."""

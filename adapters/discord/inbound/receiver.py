@@ -4,42 +4,31 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
-import aiohttp
 import discord
 from discord.abc import User as DiscordUser
 from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from adapters.base import Commands, Receive
 from adapters.discord.client import stay_connected
-from adapters.discord.elsewhere import candidates, no_older
-from adapters.discord.histories import Histories
-from adapters.discord.history import LIMIT, Unparsed
-from adapters.discord.interactions import INTERACTION_CALLBACK, Deferrals
-from adapters.discord.normalize import (
-    asked_form,
-    normalize_edit,
-    normalize_interaction,
-    normalize_message,
-)
-from adapters.discord.payload import Payload
-from adapters.discord.rest import PLATFORM_ERRORS
-from adapters.discord.unreadable import (
+from adapters.discord.inbound.elsewhere import candidates, no_older
+from adapters.discord.inbound.histories import Histories
+from adapters.discord.inbound.history import LIMIT, Unparsed
+from adapters.discord.inbound.interactions import Interactions
+from adapters.discord.inbound.normalize import normalize_edit, normalize_message
+from adapters.discord.inbound.unreadable import (
     CREATED,
     INTERACTION,
     Complaints,
     guard_parsers,
     unreadable,
-    unreadable_interaction,
     unreadable_message,
 )
-from adapters.events import Completion, Conversation, Message, Press, Unreadable
-
-_LONGEST_SILENCE_SECONDS = 1.5
-"""Half the time in which Discord wants an interaction acknowledged."""
+from adapters.discord.interactions import Deferrals
+from adapters.events import Conversation, Unreadable
 
 _log = logging.getLogger(__name__)
 
@@ -80,15 +69,12 @@ class Receiver:
         commands: Commands = (),
     ) -> None:
         """`ready` is called when the gateway sends events, and may be called again."""
-        self._menu = {spec.on_message: spec for spec in commands if spec.on_message}
-        self._discreet = frozenset(spec.name for spec in commands if spec.discreet)
         self._client = client
         self._me = me
-        self._deferrals = deferrals
         self._ready = ready
         self._complaints = Complaints()
         self._messages: asyncio.Queue[_Arrived] = asyncio.Queue()
-        self._interactions: asyncio.Queue[discord.Interaction[Any] | Unreadable] = asyncio.Queue()
+        self._interactions = Interactions(client, deferrals, commands, self._complaints)
         self._sessions: asyncio.Queue[int] = asyncio.Queue()
         self._session = 0
         self._newest: dict[int, int] = {}
@@ -124,7 +110,11 @@ class Receiver:
             async with asyncio.TaskGroup() as group:
                 workers = [
                     group.create_task(self._pass_on_messages(receive)),
-                    group.create_task(self._pass_on_interactions(receive, group)),
+                    group.create_task(
+                        self._interactions.run(
+                            receive, partial(self._pass_over, receive=receive), group
+                        )
+                    ),
                     group.create_task(self._catch_up(receive, group)),
                 ]
                 await stay_connected(self._client)
@@ -177,11 +167,11 @@ class Receiver:
         self._heard(_Said(event.message, edited=True))
 
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        self._interactions.put_nowait(interaction)
+        self._interactions.put(interaction)
 
     async def on_unreadable(self, event: str, arrived: Unreadable) -> None:
         if event == INTERACTION:
-            self._interactions.put_nowait(arrived)
+            self._interactions.put(arrived)
         else:
             self._heard(arrived)
 
@@ -246,80 +236,6 @@ class Receiver:
         await receive(odd)
         if odd.message_id:
             self._newest[channel] = max(int(odd.message_id), self._newest[channel])
-
-    # Interactions. They must be acknowledged within 3 s, so they never wait behind messages.
-
-    async def _pass_on_interactions(self, receive: Receive, group: asyncio.TaskGroup) -> None:
-        while True:
-            interaction = await self._interactions.get()
-            if isinstance(interaction, Unreadable):
-                group.create_task(self._pass_over(interaction, receive))
-                continue
-            try:
-                asked = asked_form(interaction, self._menu)
-                update = normalize_interaction(interaction, self._menu) if not asked else None
-            except Exception as error:  # noqa: BLE001
-                # As with messages.
-                odd = unreadable_interaction(interaction, error)
-                self._complaints.add(odd, error)
-                group.create_task(self._pass_over(odd, receive))
-                continue
-            if asked is not None:
-                group.create_task(self._open_form(interaction, asked))
-            elif isinstance(update, Completion):
-                group.create_task(self._complete(update, receive))
-            elif update is not None:
-                # Beside the next one: 3 s are soon over, and a command may take its time.
-                group.create_task(self._pass_on_interaction(interaction, update, receive))
-
-    async def _complete(self, update: Completion, receive: Receive) -> None:
-        """Its answer is what acknowledges it."""
-        await receive(update)
-
-    async def _pass_on_interaction(
-        self, interaction: discord.Interaction[Any], update: Message | Press, receive: Receive
-    ) -> None:
-        """Acknowledge it once it is dealt with, and where that takes long, before its time is up:
-        Discord never tells it again, so waiting on would lose the place of the answer and save
-        nothing."""
-        self._deferrals.begin(update.handle)
-        receiving = asyncio.ensure_future(receive(update))
-        try:
-            done, _ = await asyncio.wait([receiving], timeout=_LONGEST_SILENCE_SECONDS)
-            for received in done:
-                received.result()
-            await self._defer(interaction, update)
-            self._deferrals.end(update.handle)
-            await receiving
-        finally:
-            self._deferrals.end(update.handle)
-            receiving.cancel()
-
-    async def _open_form(self, interaction: discord.Interaction[Any], form: Payload) -> None:
-        """At once, and before anybody else is asked: a form is an answer within 3 s, or none. Who
-        may answer is checked when it comes back."""
-        where = Route("POST", INTERACTION_CALLBACK, id=interaction.id, token=interaction.token)
-        try:
-            await self._client.http.request(where, json=form)
-        except PLATFORM_ERRORS as error:
-            # Nothing was lost: who pressed sees that it failed, and presses again.
-            _log.warning("a form could not be opened: %s", error)
-
-    async def _defer(self, interaction: discord.Interaction[Any], update: Message | Press) -> None:
-        """A command's answer is to stand where the bot "thinks" from now on: who reads it is
-        settled here. A press changes what it hangs on."""
-        command = isinstance(update, Message)
-        name = update.text.split()[0].removeprefix("/") if isinstance(update, Message) else ""
-        alone = name in self._discreet and interaction.guild_id is not None
-        try:
-            await interaction.response.defer(thinking=command, ephemeral=alone)
-        except (discord.HTTPException, aiohttp.ClientError, OSError, TimeoutError) as error:
-            # It is committed and will be worked on; only Discord's own sign of that is missing.
-            _log.warning("an interaction could not be acknowledged: %s", error)
-        except Exception as error:  # noqa: BLE001
-            # Accepted; discord.py only stumbles over what it was told about it, and then it may
-            # raise anything.
-            _log.debug("an interaction was acknowledged with an odd reply: %r", error)
 
     # What was missed.
 

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 
 from adapters.base import CommandSpec
 from adapters.discord.client import new_client
+from adapters.discord.inbound.normalize import normalize_edit, normalize_message
+from adapters.discord.inbound.normalize_interaction import normalize_interaction
 from adapters.discord.interactions import Handle
-from adapters.discord.normalize import (
-    normalize_edit,
-    normalize_interaction,
-    normalize_message,
-)
 from adapters.events import Completion, Conversation, File, Message, Press, User
 from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_files import Sent

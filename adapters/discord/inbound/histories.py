@@ -8,8 +8,8 @@ import discord
 
 from adapters.backoff import backoff
 from adapters.base import AdapterError, Throttled, Unavailable
-from adapters.discord.elsewhere import MOST_MESSAGES
-from adapters.discord.history import Unparsed, missed
+from adapters.discord.inbound.elsewhere import MOST_MESSAGES
+from adapters.discord.inbound.history import Unparsed, missed
 
 _READERS = 4
 _PAUSES = (*islice(backoff(1.0, 60.0), 10), 0.0)
