@@ -347,4 +347,7 @@ def _start_failed(problem: AdapterError, api_base: str) -> AdapterError:
         case Throttled():
             return Unavailable(str(problem))
         case _:
-            return Misconfigured(f"Discord at {api_base} does not let the bot start: {problem}")
+            return Misconfigured(
+                f"Discord at {api_base} does not let the bot start: {problem}; check "
+                "discord.token, and discord.api_base where it is set"
+            )

@@ -42,7 +42,7 @@ async def test_the_menu_and_the_help_name_the_same_commands(tmp_path: Path) -> N
         assert menu == [spec.name for spec in command_specs()]
         assert {"new", "stop", "branch", "tree", "fan", "import", "attach"} < set(menu)
         g.say("/help")
-        shown = await g.hears("I am a bot. Write to me;")
+        shown = await g.hears("Just write to me;")
         lacking = {"memory", "schedule"}
         assert all(f"/{name}" in shown["text"] for name in {*menu} - lacking)
         assert not any(f"/{name}" in shown["text"] for name in lacking)
