@@ -123,6 +123,17 @@ class PlatformSettings(_Section):
     telegram: TelegramSettings | None = None
     discord: DiscordSettings | None = None
 
+    def unused(self) -> list[str]:
+        """Keys that were set and do nothing, for people."""
+        if self.telegram is None or self.telegram.mode == "webhook":
+            return []
+        given = self.telegram.model_fields_set & {"webhook_url", "webhook_secret", "listen"}
+        return [
+            f"telegram.{key} does nothing: the bot polls. Did you mean to set telegram.mode to "
+            '"webhook"?'
+            for key in sorted(given)
+        ]
+
 
 Reopen = Callable[[], Awaitable[Reopened | None]]
 """What somebody who comes back to a terminal is told."""
@@ -225,12 +236,11 @@ def _discord(
 
 
 async def _check_discord(settings: PlatformSettings) -> Checkup:
-    from adapters.discord.adapter import DiscordAdapter
+    from adapters.discord.checkup import check
 
     section = settings.discord
     assert section is not None, "looked at only where it is configured"
-    token = section.token.get_secret_value()
-    return Checkup(await DiscordAdapter(token, section.api_base, section.gateway_url).look())
+    return await check(section.token.get_secret_value(), section.api_base, section.gateway_url)
 
 
 def _terminal(

@@ -224,6 +224,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         raise ConfigError("\n".join(lines))
     for one in wrong:
         print(f"bough: {one.text}", file=sys.stderr)
+    for text in config.unused():
+        print(f"bough: {text}", file=sys.stderr)
     config._file = (path or DEFAULT_FILE).absolute()
     return config
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
+import aiohttp
 import discord
 
 from adapters.base import (
@@ -27,8 +28,16 @@ from adapters.base import (
     Unavailable,
     Unreachable,
 )
+from adapters.checkup import Checkup
 from adapters.discord import attachments, payload
-from adapters.discord.client import API_BASE, close, listen_to_all, new_client
+from adapters.discord.client import (
+    API_BASE,
+    TO_HEAR_ALL,
+    close,
+    listen_to_all,
+    may_hear_all,
+    new_client,
+)
 from adapters.discord.handles import INTERACTION_CALLBACK, Deferrals, Handle
 from adapters.discord.inbound.receiver import Receiver
 from adapters.discord.render import render
@@ -106,19 +115,24 @@ class DiscordAdapter:
         self._receiver = Receiver(client, me, self._deferrals, self._ready.set, self._commands)
         return str(me)
 
-    async def look(self) -> str:
-        """Who the bot is, and nothing that changes anything there. Raises as `start` does."""
+    async def look(self, trace: aiohttp.TraceConfig | None = None) -> Checkup:
+        """Who the bot is and whether it hears what names nobody, and nothing that changes anything
+        there. `trace` is shown the answers. Raises as `start` does."""
         await self.close()
         try:
-            _, _, me = await self._signed_in(1)
+            client, _, me = await self._signed_in(1, trace)
+            hears_all = may_hear_all(client)
         except AdapterError as problem:
             raise _start_failed(problem, self._api_base) from problem.__cause__
         finally:
             await self.close()
-        return str(me)
+        return Checkup(str(me), hears_all=hears_all, to_hear_all=TO_HEAR_ALL)
 
-    async def _signed_in(self, shards: int) -> tuple[discord.Client, Rest, discord.ClientUser]:
+    async def _signed_in(
+        self, shards: int, trace: aiohttp.TraceConfig | None = None
+    ) -> tuple[discord.Client, Rest, discord.ClientUser]:
         self._client = client = new_client(self._api_base, self._gateway_url, shards)
+        client.http.http_trace = trace
         self._rest = rest = Rest(client)
         return client, rest, await self._log_in(client)
 
@@ -333,4 +347,7 @@ def _start_failed(problem: AdapterError, api_base: str) -> AdapterError:
         case Throttled():
             return Unavailable(str(problem))
         case _:
-            return Misconfigured(f"Discord at {api_base} does not let the bot start: {problem}")
+            return Misconfigured(
+                f"Discord at {api_base} does not let the bot start: {problem}; check "
+                "discord.token, and discord.api_base where it is set"
+            )

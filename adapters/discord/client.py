@@ -96,14 +96,25 @@ def _options() -> _Options:
     )
 
 
+TO_HEAR_ALL = (
+    "switch Message Content Intent on: https://discord.com/developers/applications, this bot, Bot; "
+    "then start it anew"
+)
+
+
 def listen_to_all(client: discord.Client) -> None:
     """Ask for what is said to nobody too, where the bot's owner has let the bot read it: by the
     message content intent, on its page in the developer portal. It is the only privileged one that
     is ever asked for. `client` is logged in, and not connected."""
-    if client.application is not None:
-        flags = client.application.flags
-        allowed = flags.gateway_message_content or flags.gateway_message_content_limited
-        client._connection._intents.message_content = allowed
+    client._connection._intents.message_content = may_hear_all(client)
+
+
+def may_hear_all(client: discord.Client) -> bool:
+    """Whether the bot's owner has switched that intent on. `client` is logged in."""
+    if client.application is None:
+        return False
+    flags = client.application.flags
+    return flags.gateway_message_content or flags.gateway_message_content_limited
 
 
 def _checked(key: str, url: str, schemes: Set[str]) -> str:

@@ -22,6 +22,7 @@ from adapters.base import (
     Unreachable,
     Upload,
 )
+from adapters.cleaning import clean, printable
 from adapters.discord.payload import form
 from adapters.wording import network_words
 
@@ -37,6 +38,8 @@ PLATFORM_ERRORS = (
 
 _PATIENCE_SECONDS = 60.0
 _RETRY_AFTER_SECONDS = 60.0
+_WORDS = 300
+"""Characters of what Discord says."""
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
 _MISSING_PERMISSIONS = 50013
 _THREAD_EXISTS = 160004
@@ -129,7 +132,7 @@ def adapter_error(error: Exception) -> AdapterError:
 
 
 def _of_status(error: discord.HTTPException) -> AdapterError:
-    text = f"Discord answers {error}"
+    text = _discords_words(error)
     if error.code in _REPLY_NOT_ALLOWED:
         return ReplyRefused(text)
     if error.code == _THREAD_EXISTS:
@@ -153,6 +156,12 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
             return Unavailable(text)
         case _:
             return Refused(text)
+
+
+def _discords_words(error: discord.HTTPException) -> str:
+    """Discord's own words without its numbers; what stands in front of it sends whole pages."""
+    said = printable(" ".join(clean(error.text).split())) if _is_json(error) else ""
+    return f"Discord refuses it (HTTP {error.status})" + (f": {said[:_WORDS]}" if said else "")
 
 
 def _is_json(error: discord.HTTPException) -> bool:

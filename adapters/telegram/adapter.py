@@ -128,6 +128,11 @@ class TelegramAdapter:
                 await self._prepare()
         except Throttled as error:
             raise Unavailable(f"Telegram: {error}") from None
+        except (Refused, Unreachable) as error:
+            raise Unavailable(
+                f"Telegram does not let the bot start ({error}); where that stays, check "
+                "[telegram] token, and base_url where it is set: bough doctor --fix"
+            ) from None
         return f"@{self._bot.username}"
 
     async def _prepare(self) -> None:

@@ -1,12 +1,10 @@
 """A look at a Telegram bot before it serves: its token, and whether updates reach it, by polling or
 by a webhook. A webhook is only seen here, and removed when that is wanted."""
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from functools import partial
 
 import httpx
@@ -15,7 +13,7 @@ from telegram.error import InvalidToken
 from telegram.request import HTTPXRequest
 
 from adapters.base import Misconfigured, Refused, Throttled, Unavailable
-from adapters.checkup import Checkup, Trouble
+from adapters.checkup import Checkup, Clock, Trouble
 from adapters.telegram.errors import adapter_errors, hidden, refused_token, telegrams_words
 from adapters.telegram.logs import hide_token
 
@@ -29,8 +27,12 @@ async def check(token: str, base_url: str, webhook_url: str | None = None) -> Ch
 
     Misconfigured where the token is wrong; Unavailable where Telegram is not there.
     """
-    clock = _Clock()
-    async with _bot(token, base_url, clock.look) as bot:
+    clock = Clock()
+
+    async def look(response: httpx.Response) -> None:
+        clock.look(response.headers.get("date", ""))
+
+    async with _bot(token, base_url, look) as bot:
         webhook = await bot.get_webhook_info()
         found = Checkup(
             f"@{bot.username}",
@@ -49,18 +51,6 @@ async def check(token: str, base_url: str, webhook_url: str | None = None) -> Ch
         partial(remove_webhook, token, base_url),
     )
     return replace(found, troubles=(trouble,))
-
-
-@dataclass
-class _Clock:
-    """This machine's clock beside the platform's, by the dates of its answers."""
-
-    ahead: float = 0.0
-
-    async def look(self, response: httpx.Response) -> None:
-        with suppress(ValueError, TypeError):
-            said = parsedate_to_datetime(response.headers.get("date", ""))
-            self.ahead = time.time() - said.timestamp()
 
 
 def _with_webhook(found: Checkup, seen: telegram.WebhookInfo, url: str, token: str) -> Checkup:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
 from agent.text.markdown import bounded
+from agent.text.plain import plain
 from agent.text.untrusted import quote, visible
 from agent.tools.base import (
     NOTHING_DONE,
@@ -81,8 +82,9 @@ class ClarifyTool:
 
 
 def _choices(labels: tuple[str, ...]) -> tuple[Choice, ...]:
-    """A choice for each label, on one line; what stands twice is one choice."""
-    shown = dict.fromkeys(bounded(visible(label), LABEL_LIMIT) for label in labels)
+    """A choice for each label, on one line and without markup, which a button would show as it is;
+    what stands twice is one choice."""
+    shown = dict.fromkeys(bounded(plain(visible(label)), LABEL_LIMIT) for label in labels)
     if "" in shown:
         raise ToolError(f"choices: one of them has nothing to show; {NOTHING_DONE}")
     numbered = (Choice(str(number), label) for number, label in enumerate(shown, 1))

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from adapters.base import CommandSpec
 from agent.errors import ToolError
-from agent.text.markdown import bounded, escape
+from agent.text.markdown import escape
 from agent.tools.schedule.rules import following, in_words, read
 from agent.tools.schedule.tool import MOST_HERE
 from agent.tools.schedule.zones import ZoneError, place, shown_time, zone_of
@@ -15,6 +15,7 @@ from gateway.commands.buttons import button
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
 from gateway.schedules.firing import withdraw
+from gateway.views.entries import preview
 from storage.errors import NotFound
 from storage.records.tools.schedules import Schedule, ScheduleState
 from storage.store import Transaction
@@ -172,7 +173,7 @@ def _lines(call: CommandCall, schedule: Schedule, zone: ZoneInfo) -> Sequence[st
     by = "you" if schedule.person == call.who else schedule.person
     return (
         f"**#{schedule.id}** · {escape(when)} · {escape(_often(schedule))} · by {escape(by)}",
-        f"> {escape(bounded(schedule.text, SHOWN))}",
+        f"> {escape(preview(schedule.text, SHOWN))}",
         "",
     )
 

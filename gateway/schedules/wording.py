@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 from agent.text.fencing import fence
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
+from agent.text.plain import plain
 from agent.tools.schedule.rules import MOST_COUNTED, Once, Rule, in_words
 from agent.tools.schedule.zones import shown_time
 from storage.records.inbox_outbox import Event
@@ -65,7 +66,7 @@ def _lateness(schedule: Schedule, zone: ZoneInfo, now: float, missed: int) -> li
 
 def name_of(schedule: Schedule, limit: int = 60) -> str:
     """Its number and its text, for people; Markdown."""
-    return f"#{schedule.id} “{escape(bounded(schedule.text, limit))}”"
+    return f"#{schedule.id} “{escape(bounded(plain(schedule.text), limit))}”"
 
 
 def paused_for_access(schedule: Schedule, count: int) -> str:

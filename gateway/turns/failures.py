@@ -202,8 +202,10 @@ def _with_what_happened(text: str, row: InboxRow) -> str:
 
 def explain(error: ModelError) -> str:
     """What people are told where a model could not be asked, and what they can do."""
+    said = str(error)
+    why = escape(said if said.endswith("?") else f"{said.rstrip('.')}.")
     if error.partial:
-        what = f"⚠️ The answer broke off: {escape(str(error))}."
+        what = f"⚠️ The answer broke off: {why}"
         return f"{what} What came of it stays; /retry asks again."
     match error.kind:
         case ModelErrorKind.BUDGET:
@@ -214,7 +216,7 @@ def explain(error: ModelError) -> str:
             advice = "Please try again later."
         case _:
             advice = "Trying again will not help: tell the bot's owner."
-    return f"⚠️ The model could not answer: {escape(str(error))}. {advice}"
+    return f"⚠️ The model could not answer: {why} {advice}"
 
 
 def _arrival(update: Stored) -> Arrival:

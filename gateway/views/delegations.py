@@ -8,6 +8,7 @@ from agent.delegation.children.supervision import Activity
 from agent.delegation.settlement import FINAL
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
+from gateway.views.entries import preview
 from storage.records.delegations import Delegation
 from storage.records.entries import Json, Usage
 from storage.store import Transaction
@@ -121,7 +122,7 @@ def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -
         facts.append(f"files: {escape(bounded(', '.join(files), 120))}")
     facts.append(f"{age(now - row.created)} ago")
     mark = "└ " * min(depth, 4) + _mark(row, state)
-    return f"{mark} #{row.id} {escape(bounded(row.goal, 80))}\n" + " · ".join(facts)
+    return f"{mark} #{row.id} {escape(preview(row.goal, 80))}\n" + " · ".join(facts)
 
 
 def _state(row: Delegation, activity: Activity | None) -> str:
@@ -166,7 +167,7 @@ def progress_text(rows: Sequence[Delegation], active: Mapping[int, Activity], no
     there is none."""
     ended = [_ended(row) for row in rows if row.state in FINAL]
     running = [
-        f"⏳ #{row.id} {escape(bounded(row.goal, 60))} · {row.tier} · "
+        f"⏳ #{row.id} {escape(preview(row.goal, 60))} · {row.tier} · "
         f"{_doing(active[row.id])} · {age(now - row.created)}"
         for row in sorted(rows, key=lambda row: rank(row, active))
         if row.id in active and row.state not in FINAL
@@ -182,8 +183,8 @@ def _doing(activity: Activity) -> str:
 
 def _ended(row: Delegation) -> str:
     """A task that has ended, on one line: its result and what it cost."""
-    line = f"{_mark(row, row.state)} #{row.id} {escape(bounded(row.goal, 60))}"
-    if summary := bounded(str(_result(row).get("summary") or ""), 100):
+    line = f"{_mark(row, row.state)} #{row.id} {escape(preview(row.goal, 60))}"
+    if summary := preview(str(_result(row).get("summary") or ""), 100):
         line += f" — {escape(summary)}"
     found = [] if row.state == "completed" else [row.state]
     if (verdict := _verdict(row)) not in ("", "PASS"):

@@ -6,7 +6,7 @@ from agent.text.markdown import bounded, escape
 from agent.text.untrusted import visible
 from gateway.outbound.buttons import MenuItem
 from gateway.views.delegations import family
-from gateway.views.entries import fenced
+from gateway.views.entries import fenced, preview
 from storage.records.buttons import RunCommand
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
@@ -54,7 +54,7 @@ def _whole(digits: str) -> int:
 
 def _turns(tx: Transaction, row: Delegation) -> Iterator[list[str]]:
     """Each as the blocks it is made of."""
-    yield [f"**#{row.id}** {escape(bounded(row.goal, 200))}"]
+    yield [f"**#{row.id}** {escape(preview(row.goal, 200))}"]
     for run in tx.tree.children(row.journal):
         yield [f"**{escape(run.title)}**"]
         for entry in tx.tree.path(run.leaf):

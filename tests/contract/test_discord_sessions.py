@@ -214,7 +214,7 @@ async def test_an_unreadable_number_of_shards_is_one(server: DiscordServer) -> N
 
 async def test_a_look_says_who_the_bot_is_and_registers_nothing(server: DiscordServer) -> None:
     adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url)
-    assert await adapter.look() == "bough"
+    assert (await adapter.look()).who == "bough"
     assert {request.method for request in server.requests} == {"GET"}
     with pytest.raises(Misconfigured, match=r"discord\.token"):
         await DiscordAdapter("wrong", server.api_base, server.gateway_url).look()

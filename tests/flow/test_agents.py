@@ -8,6 +8,7 @@ import pytest
 from adapters.base import Acknowledge, Edit, Post
 from gateway.status import progress
 from storage.store import Store
+from tests.flow.chatting import command
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 
 SLOW = {
@@ -78,6 +79,14 @@ async def test_only_who_asked_or_an_owner_may_stop_a_child(store: Store) -> None
         while not (told := [o.text for o in g.chat.outgoing if isinstance(o, Acknowledge)]):
             await asyncio.sleep(0.01)
         assert told[0].startswith("You may not decide")
+
+
+async def test_a_task_is_listed_without_markup(store: Store) -> None:
+    async with gateway([delegate("**Look** at `it`"), DONE], store=store) as g:
+        await g.chat.say("go")
+        await g.settled()
+        listed = (await command(g, "/agents")).text
+        assert "Look at it" in listed
 
 
 async def test_controls_are_no_questions_for_people_to_decide(store: Store) -> None:

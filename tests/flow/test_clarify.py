@@ -37,6 +37,18 @@ async def test_a_choice_is_told_to_the_agent_and_shown_on_the_question(store: St
         assert shown.text.endswith("✅ User 1: Blue")
 
 
+async def test_buttons_show_no_markup_of_the_model(store: Store) -> None:
+    choices = ["**Paris** or `Rome`", "*Paris* or Rome", "2 * 3 * 4"]
+    asks = calls(
+        "clarify", {"question": "Which colour?", "choices": choices}, tier="parent", last="go$"
+    )
+    async with gateway([asks, ANSWER], store=store) as g:
+        shown = await question(g)
+        assert labels(shown) == ["Paris or Rome", "2 * 3 * 4", "Answer in words"]
+        await g.chat.press(shown, "Paris or Rome")
+        await g.hears("chose: Paris or Rome")
+
+
 @ON_BOTH
 async def test_what_the_person_just_writes_is_their_answer(store: Store) -> None:
     async with gateway(RULES, store=store) as g:

@@ -160,7 +160,7 @@ async def test_each_task_has_a_line_when_it_has_ended(
         both = [text for text in texts if failed in text and "⏳ #1 one · worker · model" in text]
         assert both
         last = next(text for text in reversed(texts) if progress.OVER in text)
-        assert last.startswith(f"{progress.OVER}\n\n✅ #1 one — one is \\*done\\* · $")
+        assert last.startswith(f"{progress.OVER}\n\n✅ #1 one — one is done · $")
         assert failed in last
 
 

@@ -75,6 +75,15 @@ async def test_a_wrong_token_ends_the_start_with_what_to_do(place: Place) -> Non
     assert text.splitlines()[-1] == last
 
 
+async def test_a_discord_that_refuses_the_start_is_told_without_its_numbers(place: Place) -> None:
+    place.discord.inject("GET", "/users/@me", Fail(400, 50035, message="Invalid Form Body"))
+    status, text = await place.bough("run")
+    assert status == 2
+    last = text.splitlines()[-1]
+    assert "does not let the bot start: Discord refuses it (HTTP 400): Invalid Form Body;" in last
+    assert "check discord.token" in last and "error code" not in last
+
+
 async def test_names_where_discord_has_numbers_are_refused_at_once(place: Place) -> None:
     place.config["access"] = {"owners": ["discord:olga"], "allow": ["discord:*", "discord:42"]}
     levels = [{"to": ["discord:general", "discord:1/2", "discord:user:olga", "discord:user:7"]}]

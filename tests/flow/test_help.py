@@ -30,7 +30,8 @@ async def test_all_commands_fit_a_phones_screen_in_their_groups_with_their_argum
         lines = text.splitlines()
         assert len(text) <= MOST_CHARACTERS
         assert sum(1 + len(line) // PHONE for line in lines) <= MOST_LINES
-        assert all(f"/{name}" in text for name in LISTED)
+        here = LISTED if chat == "1" else set(LISTED) - {"people", "pair"}
+        assert all(f"/{name}" in text for name in here)
         headings = [line.partition(":**")[0][2:] for line in lines if line.startswith("**")]
         assert headings == [group for group in GROUPS if group in headings]
         assert "/branch \\[NUMBER\\]" in text and "/redo ·" in text
@@ -48,6 +49,19 @@ async def test_what_a_place_lacks_is_not_listed_there_and_says_why_when_typed(
         assert "toolset" not in (await command(g, "/schedule zone Asia/Tokyo")).text
         assert "Not here: I keep no notes" in (await command(g, "/help memory")).text
         assert "Did you mean" not in (await command(g, "/memori")).text
+
+
+async def test_what_owners_do_in_private_is_not_listed_in_a_group(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=ALL_ON) as g:
+        text = (await command(g, "/help", chat=GROUP)).text
+        assert "/people" not in text and "/pair" not in text and "For owners" not in text
+        told = (await command(g, "/people", chat=GROUP)).text
+        assert told.count("in private") == 1
+        assert (
+            "Not here: Write this to me in private"
+            in (await command(g, "/help people", chat=GROUP)).text
+        )
+        assert "Not here" not in (await command(g, "/help people")).text
 
 
 async def test_notes_that_are_there_can_be_seen_where_the_toolset_is_off(store: Store) -> None:

@@ -29,7 +29,7 @@ async def test_the_list_says_when_how_often_what_and_whose(store: Store) -> None
         shown = await command(g, "/schedule")
         assert f"#{made.id}" in shown.text
         assert "(Asia/Tokyo, UTC+09:00) · every 2 hours · by you" in shown.text
-        assert "Look at _that_ <page>" in shown.text.replace("\\", "")
+        assert "> Look at that \\<page>" in shown.text
         assert "elsewhere" not in shown.text
         assert labels(shown) == [f"Pause #{made.id}", f"Delete #{made.id}"]
 

@@ -65,6 +65,7 @@ async def test_faults_that_pass_are_waited_out(tmp_path: Path) -> None:
     [
         (Status(401), "HTTP 401 Unauthorized: injected. Trying again will not help"),
         (Status(400, message="no such thing"), "no such thing"),
+        (Status(400, message="Did you mean that?"), "Did you mean that? Trying again"),
         (Status(400, message="maximum context length is 8192"), "/new begins another"),
     ],
 )
@@ -76,6 +77,7 @@ async def test_a_fault_that_stays_is_said_at_once_and_the_next_message_works(
         g.say("first")
         shown = await g.hears("The model could not answer")
         assert said in shown["text"]
+        assert "?. " not in shown["text"] and ".. " not in shown["text"]
         g.say("second")
         await g.hears("you said: second")
         assert len(g.models.requests) == 2

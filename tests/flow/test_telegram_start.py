@@ -137,6 +137,16 @@ async def test_a_wrong_token_ends_the_start_with_what_to_do(place: Place) -> Non
     )
 
 
+async def test_a_telegram_that_refuses_the_start_is_told_in_our_words(place: Place) -> None:
+    for method in ("getMe", "setMyCommands"):
+        place.telegram.fail_next(method, kind="400", description="Bad Request: logged out")
+    async with GatewayProcess(place.written()) as gateway:
+        said = [line for line in gateway.log if "Logged out" in line]
+    assert len(said) == 2
+    assert all("Telegram does not let the bot start (Logged out)" in line for line in said)
+    assert all("check [telegram] token" in line for line in said)
+
+
 @pytest.mark.parametrize("what", ["no folder", "a folder", "not a database", "read only"])
 async def test_a_database_that_cannot_be_used_ends_the_start(place: Place, what: str) -> None:
     database = place.folder / "data" / "bough.db"

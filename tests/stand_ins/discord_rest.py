@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 from aiohttp import web
@@ -98,6 +100,8 @@ class Rest:
         self.injections: list[Injection] = []
         self.interactions_endpoint: str | None = None
         """Where the application wants its interactions, instead of through the gateway."""
+        self.clock_ahead = timedelta()
+        """Of the dates of answers."""
 
     def application(self) -> web.Application:
         @web.middleware
@@ -171,6 +175,7 @@ class Rest:
         route = getattr(request.match_info.route.resource, "canonical", "none")
         response.headers.update(
             {
+                "Date": format_datetime(datetime.now(UTC) + self.clock_ahead, usegmt=True),
                 "X-RateLimit-Limit": "50",
                 "X-RateLimit-Remaining": "49",
                 "X-RateLimit-Reset-After": "1.0",

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +13,16 @@ from adapters.base import AdapterError
 from adapters.platforms import configured
 from agent.models.base import Model, ModelError, ModelErrorKind, Request
 from agent.models.demo import DEMO
+from gateway.chats.known_threads import KnownThreads
+from gateway.chats.settings import ChatSettings
 from gateway.cli.mending.fault import Fault
 from gateway.config import Config
 from gateway.models import model_specs, plain_model
 from storage.checkpoint import empty_log
+from storage.errors import StoreError
 from storage.lock import file_of
 from storage.records.entries import Json, message
+from storage.sql.store import SqlStore
 
 LEAST_SPACE = 500_000_000
 """Bytes that should be free where the database is."""
@@ -26,6 +30,8 @@ LARGEST_WAL = 256_000_000
 """Bytes from which on a write-ahead log is never emptied, as far as one can see."""
 MOST_SKEW = 5.0
 """Seconds that a clock may be wrong; the date of an answer has whole ones."""
+MOST_SHOWN = 5
+"""Conversations in one line."""
 PATIENCE = 30.0
 """Seconds for each platform and each question to a model."""
 
@@ -126,6 +132,7 @@ def _demo(config: Config) -> Iterator[Fault]:
 
 async def _platforms(config: Config) -> AsyncIterator[Fault]:
     """A platform that is not there, or refuses the token, is a finding of the doctor's already."""
+    whole = await _answered_whole(config) if configured(config) else []
     for platform in configured(config):
         if platform.check is None:
             continue
@@ -136,17 +143,49 @@ async def _platforms(config: Config) -> AsyncIterator[Fault]:
             continue
         for trouble in found.troubles:
             yield Fault(platform.name, trouble.text, trouble.cure, trouble.mend)
-        if not found.hears_all and (where := _answered_whole(config, platform.name)):
-            text = f"{where}: everything is to be answered there, and the bot is not given it"
+        there = [address for address in whole if address.startswith(f"{platform.name}:")]
+        if there and not found.hears_all:
+            text = (
+                f"{_some(there)}: everything is to be answered there, and the bot is not given it"
+            )
             yield Fault(platform.name, text, found.to_hear_all)
         if abs(found.clock_ahead) > MOST_SKEW:
             yield _skewed(found.clock_ahead, platform.name)
 
 
-def _answered_whole(config: Config, platform: str) -> str:
-    """The conversations of a platform in which everything said is to be answered."""
-    whole = [name for name, chat in config.chats.items() if chat.answer in ("all", "thread")]
-    return ", ".join(name for name in whole if name.startswith(f"{platform}:"))
+async def _answered_whole(config: Config) -> list[str]:
+    """The conversations in which everything said is to be answered, by the file or as their people
+    chose."""
+    settings, chosen = await _chosen(config)
+    return [
+        address
+        for address in sorted({*config.chats, *chosen})
+        if settings.answer_at(address) in ("all", "thread")
+    ]
+
+
+async def _chosen(config: Config) -> tuple[ChatSettings, list[str]]:
+    """What holds by the file and what people chose, and where they did. A database that cannot be
+    read is a finding of the doctor's, and one that is not there yet is not made for this."""
+    file = file_of(config.storage.url)
+    if file is not None and not file.is_file():
+        return ChatSettings(config), []
+    try:
+        store = await SqlStore.open(config.storage.url)
+        try:
+            settings = ChatSettings(config, await KnownThreads.read(store))
+            await settings.read(store)
+            rows = await store.read(lambda tx: tx.chat_settings.all())
+        finally:
+            await store.close()
+    except StoreError:
+        return ChatSettings(config), []
+    return settings, [row.address for row in rows]
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_SHOWN])
+    return shown if len(names) <= MOST_SHOWN else f"{shown} and {len(names) - MOST_SHOWN} more"
 
 
 def _skewed(ahead: float, platform: str) -> Fault:

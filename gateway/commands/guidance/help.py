@@ -22,7 +22,7 @@ Three things to try:
 • Write /settings to choose how I answer here.
 
 /help lists what else I can do."""
-_HEAD = "I am a bot. Write to me; in a group, mention me or reply to me."
+_HEAD = "Just write to me; in a group, mention me."
 _FOOT = "`/help branch` says how /branch is used, and so for each of them."
 
 Known = Callable[[], Mapping[str, Command]]
@@ -62,7 +62,7 @@ def saying_why_not(command: Command) -> Plan:
 
     def planned(tx: Transaction, call: CommandCall) -> Outcome:
         outcome, why = plan(tx, call), "" if call.argument else lacking(tx, call)
-        if why and isinstance(outcome, Reply):
+        if isinstance(outcome, Reply) and why and why not in outcome.text:
             return replace(outcome, text=f"{outcome.text}\n{why}")
         return outcome
 

@@ -14,6 +14,7 @@ from gateway.commands.people.rights import (
     RemovePerson,
     SetRole,
     access_of,
+    in_private,
     lasting,
     person,
     refused,
@@ -155,11 +156,12 @@ PEOPLE = (
         CommandSpec(
             "people",
             "who may talk to me; change that",
-            "role or remove",
+            "change",
             owner=True,
             details=HOW,
             discreet=True,
         ),
         _people,
+        lacking=in_private,
     ),
 )

@@ -19,6 +19,7 @@ from gateway.commands.people.rights import (
     access_of,
     end_work_of,
     give,
+    in_private,
     person,
     refused,
     role_buttons,
@@ -272,5 +273,6 @@ PAIRING = (
             discreet=True,
         ),
         _pair,
+        lacking=in_private,
     ),
 )

@@ -35,6 +35,11 @@ def access_of(call: CommandCall) -> Access:
     return call.context.questions.access
 
 
+def in_private(_: Transaction, call: CommandCall) -> str:
+    """Why a place has nothing for commands about people; "" where it has."""
+    return "" if call.message.private else IN_PRIVATE
+
+
 def refused(call: CommandCall) -> Reply | None:
     """Why a call is not carried out, by who gave it and where; None where it may be."""
     if not access_of(call).is_owner(call.who):

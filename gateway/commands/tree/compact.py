@@ -58,9 +58,7 @@ class Compaction:
 
 COMPACTION = (
     Command(
-        CommandSpec(
-            COMPACT, "summarise the older part of this branch for the model", "instructions"
-        ),
+        CommandSpec(COMPACT, "summarise the older part of this branch for the model", "words"),
         in_session(_compact),
     ),
 )

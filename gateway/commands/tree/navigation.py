@@ -55,17 +55,14 @@ def _branch(tx: Transaction, call: CommandCall, session: int) -> Outcome:
 
 
 def _offer(tx: Transaction, session: int) -> Reply:
-    """The last messages of the path, to go back to."""
+    """The last messages of the path, to go back to; the newest first, as on the buttons."""
     leaf = tx.tree.session(session).leaf
-    messages = last_of(tx, leaf, TALK, OFFERED)
+    messages = last_of(tx, leaf, TALK, OFFERED)[::-1]
     if not messages:
         return Reply(f"{where(tx, leaf)} /tree shows what else there is.")
     lines = ["Go back to which message? What follows it is kept, on a branch of its own."]
     lines += [spot(entry, 80) for entry in messages]
-    items = [
-        button(_label(entry), f"branch #{entry.number}", within=session)
-        for entry in reversed(messages)
-    ]
+    items = [button(_label(entry), f"branch #{entry.number}", within=session) for entry in messages]
     return Reply("\n".join(lines), items)
 
 

@@ -178,3 +178,19 @@ def test_the_variables_of_an_mcp_server_keep_their_names() -> None:
     assert {name: value.get_secret_value() for name, value in server.env.items()} == {
         "API__Key": "one"
     }
+
+
+def test_keys_of_a_webhook_that_is_not_switched_on_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "[telegram]\ntoken = '1:x'\nwebhook_url = 'https://x.example/h'\nlisten = '[::1]:1'\n"
+    assert load(written(tmp_path, text), {}).telegram is not None
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(" does nothing")[0] for line in said] == [
+        "bough: telegram.listen",
+        "bough: telegram.webhook_url",
+    ]
+    assert "mode" in said[0] and "x.example" not in said[1]
+    load(written(tmp_path, f"{text}mode = 'webhook'\n"), {})
+    load(written(tmp_path, "[telegram]\ntoken = '1:x'\n"), {})
+    assert capsys.readouterr().err == ""

@@ -24,6 +24,7 @@ from gateway.config import load
 from storage.lock import file_of, hold_lock
 from storage.sql.store import SqlStore
 from tests.flow.telegram_gateway import says
+from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 from tests.support.gateway_process import write_config
@@ -35,6 +36,13 @@ HOOK = "https://elsewhere.example/hook"
 @pytest.fixture
 async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer(token=TOKEN) as server:
+        yield server
+        assert server.violations == []
+
+
+@pytest.fixture
+async def discord() -> AsyncIterator[DiscordServer]:
+    async with DiscordServer(token=TOKEN) as server:
         yield server
         assert server.violations == []
 
@@ -296,6 +304,52 @@ async def test_a_clock_that_is_wrong_is_seen_by_the_dates_of_answers(
     telegram.clock_ahead = timedelta(seconds=seconds)
     (fault,) = await seen(file, "clock")
     assert side in fault.text and "timedatectl" in fault.cure
+
+
+def on_discord(server: DiscordServer) -> dict[str, Any]:
+    section = {"token": TOKEN, "api_base": server.api_base, "gateway_url": server.gateway_url}
+    return {"discord": section, "access": {"owners": ["discord:42"]}}
+
+
+async def _choose(file: Path, address: str, value: str) -> None:
+    """As /settings does."""
+    store = await SqlStore.open(load(file, {}).storage.url)
+    await store.run(lambda tx: tx.chat_settings.choose(address, "answer", value, "telegram:1001"))
+    await store.close()
+
+
+async def test_what_was_chosen_in_a_group_is_looked_at_like_what_the_file_says(
+    place: Path, telegram: TelegramServer
+) -> None:
+    whole = {"chats": {"telegram:-500": {"answer": "all"}}}
+    file = written(place, **on_telegram(telegram), **whole)
+    await _choose(file, "telegram:-700", "thread")
+    await _choose(file, "telegram:-500", "mention")
+    (fault,) = await seen(file, "telegram")
+    assert fault.text.startswith("telegram:-700: everything is to be answered there")
+
+
+async def test_a_missing_intent_is_a_fault_only_where_everything_is_to_be_answered(
+    place: Path, discord: DiscordServer
+) -> None:
+    file = written(place, **on_discord(discord))
+    assert await seen(file, "discord") == []
+    await _choose(file, "discord:55", "thread")
+    (fault,) = await seen(file, "discord")
+    assert fault.text.startswith("discord:55: everything is to be answered there")
+    assert "Message Content Intent" in fault.cure and fault.mend is None
+    discord.world.message_content = True
+    assert await seen(file, "discord") == []
+    assert discord.gateway.opened == 0
+    assert {request.method for request in discord.requests} == {"GET"}
+
+
+async def test_a_clock_is_held_against_discords_too(place: Path, discord: DiscordServer) -> None:
+    file = written(place, **on_discord(discord))
+    assert await seen(file, "clock") == []
+    discord.rest.clock_ahead = timedelta(seconds=90)
+    (fault,) = await seen(file, "clock")
+    assert "90 s behind that of discord" in fault.text or "89 s behind" in fault.text
 
 
 async def test_what_telegram_refuses_is_told_in_our_words(telegram: TelegramServer) -> None:
