@@ -5,12 +5,15 @@ from dataclasses import asdict
 
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.questions import QuestionState
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.approving import ASKED, Launch, launches
 from tests.flow.chatting import ECHO, GROUP
 from tests.flow.conftest import ON_BOTH, Gateway, gateway
 from tests.flow.delegating import ANSWER, asked
 from tests.flow.pairing import OWNED, STRANGER, asks, gives
+from tests.flow.test_delegation_background import in_background
+from tests.support.stores import Clock
 
 BEN = f"telegram:{STRANGER}"
 RULES = [launches("a; b"), ANSWER]
@@ -67,3 +70,34 @@ async def test_what_ended_for_somebody_who_was_removed_begins_no_turn(store: Sto
         await g.settled()
         assert g.chat.texts(STRANGER) == before
         assert await store.read(lambda tx: tx.inbox.unfinished()) == []
+
+
+async def test_what_runs_in_the_background_for_somebody_who_is_removed_ends_and_tells_nothing(
+    store: Store,
+) -> None:
+    async with gateway(in_background(5.0), store=store, config=OWNED) as g:
+        await let_in(g)
+        await g.chat.say("go", chat=STRANGER, user=STRANGER)
+        await g.hears("It is under way.", chat=STRANGER)
+        await g.model.called("worker")
+        await gives(g, f"/people remove {BEN}")
+        assert await store.read(lambda tx: tx.inbox.unfinished()) == []
+        session = await store.read(lambda tx: tx.directory.conversation(BEN))
+        assert session is not None
+        assert await store.read(lambda tx: tx.delegations.unfinished(session)) == []
+        assert len(g.model.of("parent")) == 2
+
+
+async def test_what_waits_ends_with_a_right_that_was_for_a_while(database: str) -> None:
+    clock = Clock()
+    store = await SqlStore.open(database, clock)
+    async with gateway(RULES, store=store, tools=[Launch()], config=OWNED) as g:
+        g.app.router.access.given.clock = clock
+        await let_in(g, "member for 2h")
+        await g.chat.say("go", chat=STRANGER, user=STRANGER)
+        question = await asked(g, ASKED)
+        clock.now += 7_200
+        await g.app._look_after_people()
+        await g.settled()
+        assert await store.read(lambda tx: tx.questions.open()) == []
+        assert question.buttons == ()
