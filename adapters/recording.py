@@ -105,9 +105,10 @@ class RecordingAdapter:
         key: str = "",
         reply_to: str = "",
         files: Mapping[str, bytes] | None = None,
+        album: str = "",
     ) -> Message:
         """A person writes; returns once the gateway has it. `files`: documents by name;
-        `reply_to`: a message's id."""
+        `reply_to`: a message's id; `album`: what several messages belong to."""
         message_id = str(next(self._keys))
         message = Message(
             key=key or f"{self.name}:{chat}:{message_id}",
@@ -119,6 +120,7 @@ class RecordingAdapter:
             attachments=("document",) if files else (),
             reply_to=reply_to,
             files=tuple(self._keep(name, content) for name, content in (files or {}).items()),
+            album=album,
         )
         await self._deliver_in(message)
         return message

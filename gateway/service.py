@@ -192,10 +192,14 @@ class App:
 
     async def _look_after_people(self) -> None:
         """End rights whose time is over, forget old requests, and see what other processes did."""
-        await self.store.run(
+        lapsed = await self.store.run(
             partial(end_lapsed, access=self._access, composer=self.router.context.composer)
         )
-        self._cut(await self._access.given.read(self.store))
+        gone = await self._access.given.read(self.store)
+        self._cut(gone)
+        for identity in lapsed | gone:
+            if not self._access.may_talk(identity):
+                await self.router.context.turns.stop_all_of(identity)
 
     async def _repost(self) -> None:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""

@@ -9,7 +9,11 @@ import secrets
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Without 0 and O, 1 and I: they are taken for each other."""
 LENGTH = 8
-_SHAPE = re.compile(rf"[{ALPHABET}]{{4}}-?[{ALPHABET}]{{4}}", re.IGNORECASE | re.ASCII)
+_PARTED = "[-\u2010-\u2015\u2212 ]"
+"""What stands between the halves: a telephone may make another dash of it, people a space."""
+CODE = rf"[{ALPHABET}]{{4}}{_PARTED}?[{ALPHABET}]{{4}}"
+"""The pattern of a code, however it is written; letters of either case."""
+_SHAPE = re.compile(CODE, re.IGNORECASE | re.ASCII)
 
 
 def new_code() -> str:
@@ -21,7 +25,7 @@ def new_code() -> str:
 def code_in(text: str) -> str | None:
     """The code that a text is, however it is written; None where it is none."""
     text = text.strip()
-    return text.replace("-", "").upper() if _SHAPE.fullmatch(text) else None
+    return (text[:4] + text[-4:]).upper() if _SHAPE.fullmatch(text) else None
 
 
 def sealed(code: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ NO_OWNER = (
     "I do not know you; you are `{identity}`. This bot has no owner yet: the terminal that it was "
     "started in shows a code, and whoever writes it to me in private owns me."
 )
-WRONG_CODE = "That is not the code."
+WRONG_CODE = "That is not the code, or you tried too often: I look at five an hour."
 MAY_NOT_TALK = "You may decide here, but not talk. Ask this bot's owner to let you in."
 NOT_YOURS = "Somebody else's turn is running here: wait for its end, or ask them to /stop it."
 NOT_YOUR_SETTINGS = "In a group, owners and approvers change the settings. Nothing was changed."

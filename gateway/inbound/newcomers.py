@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.events import Message
-from gateway.access.codes import code_in
+from gateway.access.codes import CODE, code_in
 from gateway.access.denials import NO_OWNER, PAIRING, STRANGER, WRONG_CODE
 from gateway.access.owner_code import OwnerCode
 from gateway.access.roles import Access
@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 ONE_BY_ONE: Json = {"queue": "strangers"}
 """How strangers are answered, so that nobody known waits behind them."""
 _START = re.compile(r"/start\b", re.IGNORECASE)
-_SAYS_CODE = re.compile(r"/(?:start|pair)\s+(\S+)\Z|([^/\s]\S*)\Z", re.IGNORECASE)
-_IN_GROUP = re.compile(r"(?:/(?:start|pair)\s+)?(\S+)", re.IGNORECASE)
+_SAYS_CODE = re.compile(rf"(?:/(?:start|pair)\s+)?({CODE})\Z", re.IGNORECASE)
+_IN_GROUP = re.compile(rf"(?:/(?:start|pair)\s+)?(?:({CODE})\Z|(\S+))", re.IGNORECASE)
 OWNER_NOW = (
     "You own this bot now: you are `{identity}`. Write to me; /help says how. Whoever else writes "
     "to me gets a code, and you get a button that lets them in; /people shows who may talk."
@@ -105,12 +105,13 @@ class Newcomers:
 
     async def _shown_code(self, message: Message) -> None:
         """In a group, where everybody reads it."""
-        found = _IN_GROUP.match(message.text)
-        if found is None or code_in(found[1]) is None:
+        found = _IN_GROUP.match(message.text.strip())
+        code = code_in(found[1] or found[2]) if found is not None else None
+        if code is None:
             return
         who = message.user.identity
         if self.strangers.answers.admits(who):
-            work = partial(void, text=found[1], who=who)
+            work = partial(void, text=code, who=who)
             await once_there(partial(self.store.run, work), "a code in a group")
 
     def _make_owner(self, message: Message, arrival: Arrival, tx: Transaction) -> None:
@@ -148,4 +149,4 @@ class Newcomers:
 def _code(message: Message) -> str | None:
     """The code that a message is, alone or behind /start or /pair; None where it is none."""
     found = _SAYS_CODE.match(message.text.strip())
-    return code_in(found[1] or found[2]) if found is not None else None
+    return code_in(found[1]) if found is not None else None

@@ -65,8 +65,11 @@ class Arrivals:
         return row, self.runner.begin(tx, row.session)
 
     def _is_over(self, tx: Transaction, row: InboxRow) -> bool:
-        """Count a message; where it is over a limit, it is done with."""
+        """Count a message; where it is over a limit, it is done with. An album is one turn, however
+        many messages it comes in."""
         who = author_of(row)
+        if _continues_album(tx, row):
+            return False
         over = self.quota.over(tx, who, row.address)
         if over is None:
             self.quota.take(tx, who, row.address)
@@ -91,3 +94,14 @@ def _receive(tx: Transaction, arrival: Arrival) -> InboxRow | None:
         tx.directory.bind(address, session)
         tx.inbox.route(row.id, session)
     return replace(row, session=session)
+
+
+def _continues_album(tx: Transaction, row: InboxRow) -> bool:
+    """Whether an earlier message of the same album was taken in and is not answered yet."""
+    album = row.payload.get("album")
+    if not album:
+        return False
+    return any(
+        other.id != row.id and other.payload.get("album") == album
+        for other in tx.inbox.unfinished(row.session)
+    )

@@ -48,6 +48,12 @@ class SessionControl:
             )
         return running or stopped or bool(commands)
 
+    async def stop_all_of(self, identity: str) -> None:
+        """The same in each session that nobody but a person, who may not talk any more, ever was
+        in: what they left there is for nobody."""
+        for session in await self.store.read(partial(_alone_in, identity=identity)):
+            await self.stop(session)
+
     async def leave(self, session: int, address: str) -> None:
         """A conversation goes on with another session: what was said there is not answered any
         more. What waits for people goes on waiting, what they decided is carried out, and other
@@ -88,3 +94,17 @@ class SessionControl:
     def may_cut(self, session: int, who: str, *, private: bool) -> bool:
         """Whether a person may end the turn that runs now, if one does."""
         return self.policy.may_cut(self.running.get(session), who, private=private)
+
+
+def _alone_in(tx: Transaction, identity: str) -> list[int]:
+    """Sessions that are a person's alone, where they talk now or something is to be ended."""
+
+    def is_alone(session: int) -> bool:
+        others = (one for one in tx.directory.members(session) if one != identity)
+        return all(tx.directory.private_with(one) == identity for one in others)
+
+    def is_busy(session: int) -> bool:
+        waits = tx.questions.open(session) or tx.delegations.unfinished(session)
+        return bool(tx.directory.addresses(session) or waits)
+
+    return [one for one in tx.directory.joined([identity]) if is_alone(one) and is_busy(one)]

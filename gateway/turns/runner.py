@@ -144,6 +144,9 @@ class TurnRunner:
         rows = self.policy.due(unfinished)
         if not rows:
             return None
+        if dropped := [row for row in rows if self._is_for_nobody(row)]:
+            tx.inbox.finish([row.id for row in dropped])
+            return self._begin_in(tx, session, tx.inbox.unfinished(session), known)
         if unready := [row for row in rows if not is_ready(row)]:
             return _Unready(unready)
         claimed = tx.tree.claim(session)
@@ -175,6 +178,12 @@ class TurnRunner:
         live = OnRecord(len(fresh) < len(rows))
         left = len(unfinished) > len(rows)
         return Turn(journal, rows, left, pending=call, begun=tx.now, live=live)
+
+    def _is_for_nobody(self, row: InboxRow) -> bool:
+        """Whether it happened by itself for somebody who may not talk any more: a command of theirs
+        ended, say."""
+        who = author_of(row) if row.kind is InboxKind.EVENT and row.entry is None else ""
+        return bool(who) and not self.policy.access.may_talk(who)
 
     def _opened(self, tx: Transaction, session: int, row: InboxRow) -> list[Entry]:
         draft = self.opening(tx, session, row.address, author_of(row))

@@ -133,6 +133,21 @@ async def test_a_changed_message_counts_too(database: str) -> None:
         assert len(g.model.requests) == 2
 
 
+async def test_an_album_is_one_turn_however_many_messages_it_comes_in(database: str) -> None:
+    store = await opened(database, at_noon())
+    slow = [{"reply": {"text": "you said: {last}", "delay": 0.5}}]
+    async with gateway(slow, store=store, config=limits(turns_per_minute=2)) as g:
+        for number in range(5):
+            await g.chat.say(f"picture {number}", album="7")
+        await g.hears("picture 4")
+        await g.settled()
+        assert not [each for each in g.chat.shown.values() if "More than" in each.text]
+        await g.chat.say("two")
+        await g.hears("you said: two")
+        await g.chat.say("three")
+        await g.hears("More than 2 turns in a minute")
+
+
 @ON_BOTH
 async def test_the_money_of_a_day_is_a_persons_wherever_they_talk(database: str) -> None:
     clock = at_noon()

@@ -209,6 +209,25 @@ async def test_while_a_turn_runs_it_is_chosen_behind_that(store: Store) -> None:
         assert [r.spec.name for r in model.requests] == ["parent", "cheap"]
 
 
+async def test_talk_behind_one_that_waited_is_answered_with_what_it_interrupts_by_that_model(
+    store: Store,
+) -> None:
+    model = SlowModel(ECHO)
+    async with gateway(store=store, model=model, config=MODELS) as g:
+        await g.chat.say("slow one")
+        await model.began.wait()
+        await g.chat.say("/model cheap")
+        await g.hears("**cheap** is to answer here as soon as this turn is over.")
+        await g.chat.say("two")
+        await g.hears("**cheap** answers on this branch from the next message on.")
+        model.may_go_on.set()
+        await g.settled()
+        assert [r.spec.name for r in model.requests] == ["cheap"]
+        kinds = [entry.kind for entry in await path_entries(store)]
+        assert kinds == [Kind.MESSAGE, Kind.MODEL_CHANGE, Kind.MESSAGE, Kind.MESSAGE]
+        assert await store.read(lambda tx: tx.inbox.unfinished()) == []
+
+
 async def test_one_that_waited_for_a_turn_is_chosen_where_that_is_stopped(store: Store) -> None:
     model = SlowModel(ECHO)
     async with gateway(store=store, model=model, config=MODELS) as g:

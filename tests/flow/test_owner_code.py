@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from gateway.access.codes import code_in
 from storage.records.chats.people import Role
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP
@@ -27,7 +28,7 @@ async def owners(store: Store) -> list[str]:
 
 
 @ON_BOTH
-@pytest.mark.parametrize("form", ["{}", "/start {}", "/pair {}"])
+@pytest.mark.parametrize("form", ["{}", "/start {}", "/pair {}", " {} "])
 async def test_the_first_who_writes_the_code_owns_the_bot_without_a_restart(
     store: Store, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
@@ -41,6 +42,15 @@ async def test_the_first_who_writes_the_code_owns_the_bot_without_a_restart(
         assert await owners(store) == ["telegram:5"]
         await asks(g)
         assert "is let in" in await presses(g, notice(g, "5"), "Let in", "5")
+
+
+async def test_the_code_is_taken_with_another_dash_or_a_space(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with gateway(ECHO, store=store, config=UNOWNED) as g:
+        code = shown_code(capsys)
+        assert "You own this bot now" in await gives(g, code.lower().replace("-", " "), "5")
+    assert code_in(code.replace("-", "\u2014")) == code.replace("-", "")
 
 
 async def test_the_next_start_shows_no_code_where_somebody_owns_the_bot(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from storage.records.chats.people import Role
 from storage.sql.store import SqlStore
 from storage.store import Store
@@ -41,6 +43,31 @@ async def test_an_owner_lets_a_stranger_in_by_their_code_with_a_role_for_a_while
         assert right.until is not None
         assert right.until - right.since == 30 * DAY
         assert "that holds" in await gives(g, f"/pair {code}"), "used once"
+
+
+@pytest.mark.parametrize(
+    ("said", "days"), [("3 months", 90), ("1 year", 365), ("2 weeks", 14), ("48 hours", 2)]
+)
+async def test_a_right_for_a_while_lasts_as_long_as_the_words_say(
+    store: Store, said: str, days: int
+) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        await gives(g, f"/pair {await asks(g)} for {said}")
+        right = await store.read(lambda tx: tx.rights.get(f"telegram:{STRANGER}"))
+        assert right is not None
+        assert right.until is not None
+        assert right.until - right.since == days * DAY
+
+
+@pytest.mark.parametrize("said", ["3 moons", "5 dogs", "0d", "99999d", "30 seconds", "2 mo"])
+async def test_a_time_that_is_none_lets_nobody_in_and_leaves_the_code(
+    store: Store, said: str
+) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        assert "nobody was let in" in await gives(g, f"/pair {code} for {said}")
+        assert await store.read(lambda tx: tx.rights.all()) == []
+        assert "is let in" in await gives(g, f"/pair {code.replace('-', ' ')}")
 
 
 async def test_every_start_is_answered_with_another_code_and_owners_hear_of_it_once(
@@ -93,6 +120,14 @@ async def test_a_code_in_a_group_is_refused_and_void(store: Store) -> None:
         assert "no code that holds" in await gives(g, f"/pair {code}")
         code = await asks(g)
         assert await gives(g, f"/pair {code}", STRANGER, chat=GROUP) == ""
+        assert "no code that holds" in await gives(g, f"/pair {code}")
+
+
+@pytest.mark.parametrize("shown", ["/pair {} {}", "{}-{} is my code", "{} {}"])
+async def test_a_code_in_a_group_is_void_however_it_is_written(store: Store, shown: str) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        code = await asks(g)
+        await gives(g, shown.format(code[:4], code[5:].lower()), STRANGER, chat=GROUP)
         assert "no code that holds" in await gives(g, f"/pair {code}")
 
 

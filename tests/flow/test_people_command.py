@@ -37,6 +37,15 @@ async def test_the_list_says_who_may_talk_by_what_and_by_whom(store: Store) -> N
         assert await role_of(store, BEN) is Role.APPROVER
 
 
+async def test_a_long_file_is_listed_in_part(store: Store) -> None:
+    many = [f"telegram:{number}" for number in range(100, 400)]
+    config = {"access": {"owners": ["telegram:1"], "allow": many}}
+    async with gateway(ECHO, store=store, config=config) as g:
+        text = await gives(g, "/people")
+        assert "281 more by bough.toml" in text
+        assert len(text) < 4000
+
+
 @ON_BOTH
 async def test_roles_are_changed_and_people_removed_in_words(store: Store) -> None:
     async with gateway(ECHO, store=store, config=OWNED) as g:

@@ -25,6 +25,8 @@ from storage.records.chats.people import PairingRequest, Right, Role
 from storage.store import Transaction
 
 ON_A_PAGE = 8
+OF_FILE = 20
+"""People of bough.toml that are named."""
 REQUESTS_SHOWN = 4
 """At once, with two buttons each."""
 _IN_A_ROW = 4
@@ -101,7 +103,8 @@ def _listed(tx: Transaction, call: CommandCall, page: int) -> Reply:
 
 def _by_file(call: CommandCall) -> Iterator[str]:
     config = access_of(call).config
-    for identity in dict.fromkeys((*config.owners, *config.allow, *config.approvers)):
+    people = list(dict.fromkeys((*config.owners, *config.allow, *config.approvers)))
+    for identity in people[:OF_FILE]:
         listed = {
             Role.OWNER.value: config.owners,
             Role.MEMBER.value: config.allow,
@@ -109,6 +112,8 @@ def _by_file(call: CommandCall) -> Iterator[str]:
         }
         roles = ", ".join(role for role, people in listed.items() if identity in people)
         yield f"`{identity}` · {roles} · by bough.toml"
+    if (more := len(people) - OF_FILE) > 0:
+        yield f"{more} more by bough.toml"
 
 
 def _line(right: Right, now: float) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 
 from adapters.base import CommandSpec
 from adapters.platforms import private_chat
-from gateway.access.codes import code_in, is_code, new_code, sealed
+from gateway.access.codes import CODE, code_in, is_code, new_code, sealed
 from gateway.access.roles import Access
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply
@@ -49,15 +49,27 @@ GUESSES = "pairing.guesses:{who}"
 """The fact that says when an owner wrote wrong codes."""
 
 _ROLES = {role.value: role for role in Role}
-_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_UNITS = {
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), HOUR),
+    **dict.fromkeys(("d", "day", "days"), 24 * HOUR),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 24 * HOUR),
+    **dict.fromkeys(("month", "months"), 30 * 24 * HOUR),
+    **dict.fromkeys(("year", "years"), 365 * 24 * HOUR),
+}
+"""Seconds. Whole words alone: of "3 months" nobody means minutes."""
 _ARGUMENT = re.compile(
-    r"(?P<code>\S+)(?:\s+(?P<role>[a-z]+))??"
-    r"(?:\s+for\s+(?P<count>[0-9]{1,5})\s*(?P<unit>[mhdw])[a-z]*)?\s*\Z",
+    rf"(?P<code>{CODE}|\S+)(?:\s+(?P<role>[a-z]+))??"
+    r"(?:\s+for\s+(?P<count>[0-9]{1,5})\s*(?P<unit>[a-z]+))?\s*\Z",
     re.IGNORECASE,
 )
 HOW = (
     "Write `/pair CODE` with the code that the person got from me; `/pair CODE approver` for "
     "another role than member (approver, owner), `/pair CODE member for 30d` for a while."
+)
+HOW_LONG = (
+    "That is no time I know; nobody was let in. Write `for 12h`, `for 30d`, `for 6 months`: from a "
+    "minute to ten years."
 )
 NO_SUCH_CODE = (
     "That is no code that holds: it may be mistyped, used, or more than an hour old. They get "
@@ -102,16 +114,18 @@ def tell_of_more(tx: Transaction, access: Access, composer: Composer) -> None:
                 tx.outbox.enqueue(parcel)
 
 
-def end_lapsed(tx: Transaction, access: Access, composer: Composer) -> None:
-    """What time alone does: rights end, requests are forgotten, owners hear of how many asked."""
-    for right in tx.rights.all():
-        if not right.holds(tx.now):
-            tx.rights.take(right.identity)
-            end_work_of(tx, right.identity)
-            details = {"identity": right.identity, "role": right.role.value, "by": right.by}
-            tx.directory.audit("right ended", "", details)
+def end_lapsed(tx: Transaction, access: Access, composer: Composer) -> frozenset[str]:
+    """What time alone does: rights end, requests are forgotten, owners hear of how many asked.
+    Whose rights ended."""
+    ended = [right for right in tx.rights.all() if not right.holds(tx.now)]
+    for right in ended:
+        tx.rights.take(right.identity)
+        end_work_of(tx, right.identity)
+        details = {"identity": right.identity, "role": right.role.value, "by": right.by}
+        tx.directory.audit("right ended", "", details)
     tx.pairing.lapse(tx.now - REQUEST_KEPT)
     tell_of_more(tx, access, composer)
+    return frozenset(right.identity for right in ended)
 
 
 def _notice(tx: Transaction, access: Access, composer: Composer, asks: RequestDraft) -> None:
@@ -218,10 +232,17 @@ def _pair(tx: Transaction, call: CommandCall) -> Outcome:
     if found is None:
         return Reply(HOW)
     role = _ROLES.get((found["role"] or Role.MEMBER.value).lower())
-    span = float(found["count"]) * _UNITS[found["unit"].lower()] if found["count"] else None
-    if role is None or (span is not None and not 60 <= span <= LONGEST):
+    if role is None:
         return Reply(HOW)
+    span = _seconds(found["count"], found["unit"]) if found["count"] else None
+    if span is not None and not 60 <= span <= LONGEST:
+        return Reply(HOW_LONG)
     return Act(partial(_by_code, call=call, text=found["code"], role=role, span=span))
+
+
+def _seconds(count: str, unit: str) -> float:
+    """0 for a unit that is none."""
+    return float(count) * _UNITS.get(unit.lower(), 0.0)
 
 
 def _by_code(
@@ -258,7 +279,8 @@ def void(tx: Transaction, text: str, who: str) -> bool:
 
 
 def _void(tx: Transaction, call: CommandCall) -> Reply:
-    void(tx, call.argument.partition(" ")[0], call.who)
+    found = _ARGUMENT.match(call.argument)
+    void(tx, found["code"] if found is not None else "", call.who)
     return Reply(IN_A_GROUP if access_of(call).is_owner(call.who) else IN_PRIVATE)
 
 

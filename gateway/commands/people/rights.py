@@ -7,7 +7,7 @@ from adapters.platforms import private_chat
 from agent.text.markdown import escape
 from gateway.access.roles import Access
 from gateway.commands.buttons import button
-from gateway.commands.context import Act, Action, CommandCall, Outcome, Reply
+from gateway.commands.context import Act, Action, CommandCall, Outcome, Reply, Slow
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.cancellation import end_rows
 from gateway.turns.messages import author_of
@@ -135,7 +135,19 @@ class RemovePerson(Action):
     name = "remove_person"
 
     def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
-        return refused(call) or Act(partial(_remove, call=call, identity=self.identity))
+        if (no := refused(call)) is not None:
+            return no
+        remove = Act(partial(_remove, call=call, identity=self.identity))
+        access = access_of(call)
+        stays = tx.rights.get(self.identity) is None or access.role(self.identity) is not None
+        if stays or is_last(tx, access, self.identity):
+            return remove
+
+        async def cut_off() -> Act:
+            await call.context.turns.stop_all_of(self.identity)
+            return remove
+
+        return Slow(cut_off)
 
 
 def _change(tx: Transaction, call: CommandCall, wanted: SetRole) -> Reply:

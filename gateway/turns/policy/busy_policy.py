@@ -60,8 +60,17 @@ class BusyPolicy:
             album = started[-1].payload.get("album")
             same = [row for row in fresh if album and row.payload.get("album") == album]
             return started + [row for row in same if self.joins(row, started[-1])]
+        said = [row for row in fresh if row.kind is not InboxKind.MODEL]
+        if fresh != said and said and self._cuts(said[0], started[-1]):
+            # It is over for those who chose a model behind it: that one answers all of it.
+            chosen = [row for row in fresh[: fresh.index(said[0])] if row not in said]
+            if chosen:
+                return chosen[:1]
         for row in fresh:
-            if row.kind is not InboxKind.MESSAGE or not self.joins(row, started[-1]):
+            if not self._cuts(row, started[-1]):
                 break
             started.append(row)
         return started
+
+    def _cuts(self, row: InboxRow, other: InboxRow) -> bool:
+        return row.kind is InboxKind.MESSAGE and self.joins(row, other)

@@ -22,6 +22,7 @@ def test_a_code_is_known_by_its_digest_however_it_is_written() -> None:
 
 
 def test_only_a_code_alone_is_one() -> None:
-    assert code_in(" abcd-efgh ") == "ABCDEFGH"
-    for text in ("", "ABCD-EFG", "ABCD-EFG0", "ABCD EFGH", "code ABCD-EFGH", "ＡBCD-EFGH"):
+    for text in (" abcd-efgh ", "ABCD EFGH", "abcd\u2013efgh", "abcdEFGH"):
+        assert code_in(text) == "ABCDEFGH"
+    for text in ("", "ABCD-EFG", "ABCD-EFG0", "ABCD--EFGH", "code ABCD-EFGH", "ＡBCD-EFGH"):
         assert code_in(text) is None
