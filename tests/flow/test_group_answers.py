@@ -1,5 +1,6 @@
 """What of a group's talk is answered, and where: all of it, or each question in its own thread."""
 
+import time
 from pathlib import Path
 
 from storage.records.inbox_outbox import Thread
@@ -12,6 +13,7 @@ from tests.stand_ins.discord_world import Channel, Json
 
 ECHO = [says("parent", "you said: {last}")]
 GROUP = -500
+DAY = 86_400
 
 
 def asks(g: DiscordGateway, answer: str, **more: object) -> None:
@@ -244,3 +246,40 @@ async def test_a_button_works_where_its_thread_could_not_be_opened(tmp_path: Pat
         await g.reads("result: ", g.discord.general)
         await g.settled()
         assert g.discord.buttons(question) == {}
+
+
+async def test_a_reply_goes_on_where_its_thread_could_not_be_opened(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        g.discord.inject("POST", "/threads$", Fail(403, 50013, "Missing Permissions"), times=9)
+        g.mentions("what is for lunch?", ANN)
+        shown = await g.reads("lunch?", g.discord.general)
+        g.mentions("and who pays?", ANN)
+        await g.reads("who pays?", g.discord.general)
+        await g.settled()
+        g.discord.say(g.discord.general, ANN, "at what time?", reply_to=shown)
+        await g.reads("at what time?", g.discord.general)
+        said = [str(m["content"]) for m in g.models.requests[-1].body["messages"]]
+        assert any("what is for lunch?" in text for text in said)
+        assert not any("who pays?" in text for text in said)
+
+
+async def test_a_question_of_two_days_ago_is_answered_where_questions_get_threads(
+    tmp_path: Path,
+) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        world, now = g.discord.world, time.time
+        world._last_snowflake = 0
+        world.clock = lambda: now() - 3 * DAY
+        await g.start()
+        await g.reads("first", await opened(g, g.mentions("first", ANN)))
+        await g.settled()
+        await g.stop()
+        world.clock = lambda: now() - 2 * DAY
+        missed = g.mentions("meanwhile", ANN)
+        world.clock = now
+        await g.start()
+        shown = await g.reads("meanwhile", await opened(g, missed))
+        assert "2 days ago" in shown["content"]
