@@ -15,6 +15,7 @@ from adapters.base import (
     Commands,
     Draft,
     Edit,
+    Menu,
     Misconfigured,
     OpenThread,
     Outgoing,
@@ -187,6 +188,8 @@ class DiscordAdapter:
                 await self._open_thread(rest, outgoing)
             case Suggest():
                 await self._suggest(rest, outgoing)
+            case Menu():
+                pass  # Discord shows the same commands to all
             case _:
                 assert_never(outgoing)
         return None

@@ -17,6 +17,7 @@ from adapters.base import (
     CommandSpec,
     Draft,
     Edit,
+    Menu,
     OpenThread,
     Outgoing,
     Post,
@@ -33,7 +34,7 @@ from adapters.events import Conversation
 from adapters.telegram.errors import adapter_errors, is_unauthorized, refused_token
 from adapters.telegram.files import fetch
 from adapters.telegram.logs import hide_token
-from adapters.telegram.menus import set_menus
+from adapters.telegram.menus import set_menus, set_own_menu
 from adapters.telegram.normalize import PLATFORM
 from adapters.telegram.polling import Poller, PollingRequest
 from adapters.telegram.render import (
@@ -164,6 +165,10 @@ class TelegramAdapter:
                     await self._typing(outgoing)
                 case Acknowledge():
                     await self._acknowledge(outgoing)
+                case Menu():
+                    await set_own_menu(
+                        self._bot, self._commands, outgoing.conversation.chat, owner=outgoing.owner
+                    )
                 case OpenThread() | Suggest():
                     raise Refused("Telegram has no threads on messages, and no options of commands")
                 case _:

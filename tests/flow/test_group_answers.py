@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from storage.records.inbox_outbox import Thread
+from storage.records.people import RightDraft, Role
 from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, DiscordGateway, discord_gateway
 from tests.flow.on_discord import slash
 from tests.flow.telegram_gateway import ANN as TELEGRAM_ANN
@@ -283,3 +284,18 @@ async def test_a_question_of_two_days_ago_is_answered_where_questions_get_thread
         await g.start()
         shown = await g.reads("meanwhile", await opened(g, missed))
         assert "2 days ago" in shown["content"]
+
+
+async def test_who_becomes_an_owner_in_a_chat_gets_an_owners_menu_and_loses_it_again(
+    tmp_path: Path,
+) -> None:
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        menus, theirs = g.telegram.methods.menus, f"chat:{TELEGRAM_ANN}"
+        g.say("hello", chat=TELEGRAM_ANN, user=TELEGRAM_ANN)
+        await g.hears("hello", chat=TELEGRAM_ANN)
+        right = RightDraft(f"telegram:{TELEGRAM_ANN}", "Ann", Role.OWNER, None, f"telegram:{OWNER}")
+        await g.app.store.run(lambda tx: tx.rights.give(right))
+        await g.telegram.wait_for(lambda: theirs in menus)
+        assert menus[theirs] == menus[f"chat:{OWNER}"] != menus["all_private_chats"]
+        g.say(f"/people remove telegram:{TELEGRAM_ANN}")
+        await g.telegram.wait_for(lambda: theirs not in menus)
