@@ -40,6 +40,7 @@ _RETRY_AFTER_SECONDS = 60.0
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
 _MISSING_PERMISSIONS = 50013
 _THREAD_EXISTS = 160004
+_THREAD_ARCHIVED = 50083
 _REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
 
 
@@ -49,6 +50,10 @@ class ReplyRefused(Refused):
 
 class ThreadExists(Refused):
     """There is a thread on that message already."""
+
+
+class ThreadArchived(Refused):
+    """The thread is archived: it takes new messages, and no changes."""
 
 
 class NotPermitted(Unreachable):
@@ -134,6 +139,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
         return ReplyRefused(text)
     if error.code == _THREAD_EXISTS:
         return ThreadExists(text)
+    if error.code == _THREAD_ARCHIVED:
+        return ThreadArchived(text)
     match error.status:
         case 429:
             # discord.py raises this where what stands in front of Discord refuses all we send.

@@ -294,8 +294,41 @@ async def test_who_becomes_an_owner_in_a_chat_gets_an_owners_menu_and_loses_it_a
         g.say("hello", chat=TELEGRAM_ANN, user=TELEGRAM_ANN)
         await g.hears("hello", chat=TELEGRAM_ANN)
         right = RightDraft(f"telegram:{TELEGRAM_ANN}", "Ann", Role.OWNER, None, f"telegram:{OWNER}")
+        assert g.app is not None
         await g.app.store.run(lambda tx: tx.rights.give(right))
         await g.telegram.wait_for(lambda: theirs in menus)
         assert menus[theirs] == menus[f"chat:{OWNER}"] != menus["all_private_chats"]
         g.say(f"/people remove telegram:{TELEGRAM_ANN}")
         await g.telegram.wait_for(lambda: theirs not in menus)
+
+
+async def test_a_question_is_closed_in_a_thread_that_was_archived_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with discord_gateway(tmp_path, GONE, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        thread = await opened(g, g.mentions("go", ANN))
+        question = await g.reads("May it be dead?", thread)
+        await g.settled()
+        thread.archived = True
+        g.discord.press(question, "Stop", OLGA)
+        await g.reads("result: ", thread)
+        await g.settled()
+        assert g.discord.buttons(question) == {}
+
+
+async def test_what_a_locked_thread_does_not_take_holds_up_nothing(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        thread = await opened(g, g.mentions("one", ANN))
+        await g.reads("one", thread)
+        await g.settled()
+        thread.archived = thread.locked = True
+        g.discord.say(thread, OLGA, "a moderator may")
+        await g.settled()
+        assert len(g.said(thread)) == 1
+        thread.locked = False
+        g.discord.say(thread, OLGA, "again")
+        await g.reads("again", thread)
