@@ -137,11 +137,20 @@ class Suggest:
     choices: tuple[Choice, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A private chat's menu shows an owner's commands, or from now on those of everybody. Nothing
+    is done where menus are the same for all."""
+
+    conversation: Conversation
+    owner: bool
+
+
 MOST_CHOICES = 25
 LONGEST_CHOICE = 100
 """Characters of a label or a value."""
 
-Outgoing = Post | Edit | Draft | Typing | Acknowledge | OpenThread | Suggest
+Outgoing = Post | Edit | Draft | Typing | Acknowledge | OpenThread | Suggest | Menu
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,5 +38,10 @@ def display_name(name: str, identity: str) -> str:
     around it; their identity where nothing is left to be seen."""
     one_line = " ".join(clean(name).split())
     line = " ".join(_UNSEEN.sub("", one_line).split())[:LONGEST_NAME].strip()
-    shows = any(not unicodedata.category(c).startswith(_SHOWS_NOTHING) for c in line)
-    return line if shows else identity
+    return line if shows(line) else identity
+
+
+def shows(text: str) -> bool:
+    """Whether something of it can be seen."""
+    seen = _UNSEEN.sub("", text)
+    return any(not unicodedata.category(c).startswith(_SHOWS_NOTHING) for c in seen)

@@ -14,6 +14,7 @@ from adapters.base import (
     Button,
     Draft,
     Edit,
+    Menu,
     OpenThread,
     Outgoing,
     Post,
@@ -180,6 +181,6 @@ class RecordingAdapter:
             case Edit(_, message_id, body, buttons):
                 self.shown[message_id].text = body["text"]
                 self.shown[message_id].buttons = buttons
-            case Draft() | Typing() | Acknowledge() | OpenThread() | Suggest():
+            case Draft() | Typing() | Acknowledge() | OpenThread() | Suggest() | Menu():
                 pass
         return None

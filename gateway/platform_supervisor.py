@@ -11,6 +11,7 @@ from adapters.base import Adapter, AdapterError, Misconfigured
 from adapters.platforms import private_chat
 from agent.backoff import backoff
 from gateway.inbound.router import Router
+from gateway.inbound.threads import cursors
 from gateway.loading import Loading
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
@@ -99,11 +100,11 @@ class PlatformSupervisor:
         self.started()  # what waited for it is in the outbox, and no commit tells of it
         # What was only taken in comes before what is new.
         await once_there(self.router.sweep, adapter.name)
-        read = partial(self.store.read, lambda tx: dict(tx.directory.cursors(adapter.name)))
-        cursors = await once_there(read, adapter.name)
+        read = partial(self.store.read, partial(cursors, platform=adapter.name))
+        read_so_far = await once_there(read, adapter.name)
         watching = asyncio.create_task(self._rose(adapter), name=f"{adapter.name} is ready")
         try:
-            await adapter.run(self.router.receive, cursors)
+            await adapter.run(self.router.receive, read_so_far)
         finally:
             watching.cancel()
             await asyncio.wait([watching])

@@ -11,6 +11,7 @@ from functools import partial
 
 from adapters.platforms import PLATFORMS, TERMINAL
 from gateway.access.announcing import NOBODY, NOBODY_YET, invitation, who_may_talk
+from gateway.access.menus import OwnersMenus
 from gateway.access.roles import Access
 from gateway.chats.settings import ChatSettings
 from gateway.commands.people.requests import end_lapsed
@@ -54,9 +55,13 @@ class App:
     loading: Loading
     tools: Toolkits
     schedules: DueSchedules
+    _menus: OwnersMenus = field(init=False)
     _forget_at: float = field(default=0.0, init=False)
     """When to look for files that no message shows; time.monotonic()."""
     _faults: Faults = field(default_factory=lambda: Faults(log), init=False)
+
+    def __post_init__(self) -> None:
+        self._menus = OwnersMenus(self.store, self._access, self.platforms.serving)
 
     async def run(self, *, ready: "asyncio.Event | None" = None) -> None:
         """Serve until cancelled, or until every adapter has come to its end (a terminal does).
@@ -78,6 +83,7 @@ class App:
                     group.create_task(self._tick(), name="tick"),
                     group.create_task(self._look_ahead(), name="schedules"),
                     group.create_task(follow(self.store), name="follower"),
+                    group.create_task(self._keep_menus(), name="menus"),
                     group.create_task(self._announce(ready), name="announce"),
                     group.create_task(self._invite(), name="invitation"),
                     group.create_task(self._load(), name="loading"),
@@ -98,6 +104,8 @@ class App:
         and what is scheduled is looked at.
         What no commit of this process tells of is found by the sweep."""
         self._access.given.committed(news)
+        if news.rights:
+            self._menus.changed()
         self._cut({identity for identity, right in news.rights.items() if right is None})
         for session in news.sessions:
             self.scheduler.wake(session)
@@ -200,6 +208,7 @@ class App:
         for identity in lapsed | gone:
             if not self._access.may_talk(identity):
                 await self.router.context.turns.stop_all_of(identity)
+        self._menus.changed()
 
     async def _repost(self) -> None:
         """Fresh copies of open questions where the old buttons cannot be trusted any more."""
@@ -213,6 +222,11 @@ class App:
             count = await self.store.run(partial(self.questions.repost, platform=name))
             if count:
                 log.info("%s: %d open questions were posted afresh", name, count)
+
+    async def _keep_menus(self) -> None:
+        while True:
+            await self._menus.wait()
+            await self._try(self._menus.look, "the menus of owners cannot be set")
 
     async def _look_ahead(self) -> None:
         """Begin what is scheduled, each at its time."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 import aiohttp
@@ -16,6 +17,7 @@ from adapters.base import (
     Commands,
     Draft,
     Edit,
+    Menu,
     Misconfigured,
     OpenThread,
     Outgoing,
@@ -46,6 +48,7 @@ from adapters.discord.rest import (
     NotPermitted,
     ReplyRefused,
     Rest,
+    ThreadArchived,
     ThreadExists,
     adapter_error,
 )
@@ -201,6 +204,8 @@ class DiscordAdapter:
                 await self._open_thread(rest, outgoing)
             case Suggest():
                 await self._suggest(rest, outgoing)
+            case Menu():
+                pass  # Discord shows the same commands to all
             case _:
                 assert_never(outgoing)
         return None
@@ -259,13 +264,21 @@ class DiscordAdapter:
             )
             return
         channel = await self._channel(rest, edit.conversation)
-        await rest.call(
+        change = partial(
+            rest.call,
             "PATCH",
             f"{_MESSAGES}/{{message_id}}",
             payload.changed_message(edit),
             channel_id=channel,
             message_id=edit.message_id,
         )
+        try:
+            await change()
+        except ThreadArchived:
+            # Nobody wrote there for a while. Who may write there may open it again.
+            reopened = {"archived": False}
+            await rest.call("PATCH", "/channels/{channel_id}", reopened, channel_id=channel)
+            await change()
 
     async def _acknowledge(self, rest: Rest, acknowledge: Acknowledge) -> None:
         """Discord heard of the press when it was committed; left is what to tell the presser."""

@@ -43,6 +43,7 @@ _WORDS = 300
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
 _MISSING_PERMISSIONS = 50013
 _THREAD_EXISTS = 160004
+_THREAD_ARCHIVED = 50083
 _REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
 
 
@@ -52,6 +53,10 @@ class ReplyRefused(Refused):
 
 class ThreadExists(Refused):
     """There is a thread on that message already."""
+
+
+class ThreadArchived(Refused):
+    """The thread is archived: it takes new messages, and no changes."""
 
 
 class NotPermitted(Unreachable):
@@ -137,6 +142,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
         return ReplyRefused(text)
     if error.code == _THREAD_EXISTS:
         return ThreadExists(text)
+    if error.code == _THREAD_ARCHIVED:
+        return ThreadArchived(text)
     match error.status:
         case 429:
             # discord.py raises this where what stands in front of Discord refuses all we send.

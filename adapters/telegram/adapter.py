@@ -17,6 +17,7 @@ from adapters.base import (
     CommandSpec,
     Draft,
     Edit,
+    Menu,
     OpenThread,
     Outgoing,
     Post,
@@ -35,7 +36,7 @@ from adapters.telegram.files import fetch
 from adapters.telegram.inbound.normalize import PLATFORM
 from adapters.telegram.inbound.polling import Poller, PollingRequest
 from adapters.telegram.logs import hide_token
-from adapters.telegram.menus import set_menus
+from adapters.telegram.menus import set_menus, set_own_menu
 from adapters.telegram.render import (
     addressed,
     caption,
@@ -169,6 +170,10 @@ class TelegramAdapter:
                     await self._typing(outgoing)
                 case Acknowledge():
                     await self._acknowledge(outgoing)
+                case Menu():
+                    await set_own_menu(
+                        self._bot, self._commands, outgoing.conversation.chat, owner=outgoing.owner
+                    )
                 case OpenThread() | Suggest():
                     raise Refused("Telegram has no threads on messages, and no options of commands")
                 case _:

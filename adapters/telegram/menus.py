@@ -28,19 +28,24 @@ async def set_menus(
     await bot.set_my_commands(_menu(common), scope=telegram.BotCommandScopeAllPrivateChats())
     await bot.set_my_commands(_menu(in_groups), scope=telegram.BotCommandScopeAllGroupChats())
     for owner in owners:
-        await _set_owners(bot, commands, owner)
+        await set_own_menu(bot, commands, owner, owner=True)
 
 
-async def _set_owners(bot: telegram.Bot, commands: Sequence[CommandSpec], owner: str) -> None:
-    """Theirs has every command. An owner who never wrote to the bot has no chat with it: they see
-    the menu of all private chats until the next start."""
-    if not owner.isdecimal():
+async def set_own_menu(
+    bot: telegram.Bot, commands: Sequence[CommandSpec], who: str, *, owner: bool
+) -> None:
+    """An owner's has every command; anybody else has none but that of all private chats. An owner
+    who never wrote to the bot has no chat with it: they see that one until the next start."""
+    if not who.isdecimal() or not commands:
         return
     try:
-        scope = telegram.BotCommandScopeChat(int(owner))
-        await bot.set_my_commands(_menu(commands), scope=scope)
+        scope = telegram.BotCommandScopeChat(int(who))
+        if owner:
+            await bot.set_my_commands(_menu(commands), scope=scope)
+        else:
+            await bot.delete_my_commands(scope=scope)
     except (BadRequest, Forbidden) as error:
-        log.info("the owner %s has no menu of their own yet: %s", owner, error)
+        log.info("the menu of %s is not set: %s", who, error)
 
 
 def _menu(commands: Sequence[CommandSpec]) -> list[telegram.BotCommand]:

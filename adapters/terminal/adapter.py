@@ -20,6 +20,7 @@ from adapters.base import (
     CommandSpec,
     Draft,
     Edit,
+    Menu,
     OpenThread,
     Outgoing,
     Post,
@@ -117,6 +118,8 @@ class TerminalAdapter:
                 raise Refused("a terminal has no drafts")
             case Typing():
                 self.screen.busy()
+            case Menu():
+                pass  # there is one person, and they own the bot
             case OpenThread() | Suggest():
                 raise Refused("a terminal has no threads, and no options to choose from")
             case _:

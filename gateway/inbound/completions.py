@@ -31,3 +31,6 @@ class Completions:
         except (StoreError, AdapterError) as error:
             # Who types sees nothing to choose from, and can type on.
             log.info("nothing to choose from for /%s: %s", asked.command, error)
+        except Exception:
+            # A fault of ours: the connection that everything else comes by must not end with it.
+            log.exception("nothing to choose from for /%s", asked.command)

@@ -114,6 +114,7 @@ class Router:
             case Message():
                 message = self.threads.placed(update)
                 if message is not None:
+                    message = await self.threads.replied(message, self.context.store)
                     await (self._edit if message.kind == "edit" else self._message)(message)
             case Unreadable():
                 await self._pass_over(update)

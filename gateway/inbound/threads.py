@@ -7,11 +7,13 @@ parcel that opens it are one commit, and opening it again changes nothing.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapters.cleaning import clean
+from adapters.cleaning import clean, shows
 from adapters.events import Conversation, Message, Press
 from adapters.platforms import PLATFORMS
+from agent.text.untrusted import visible
 from gateway.access.roles import Access
 from gateway.chats.known_threads import KnownThreads
 from gateway.chats.settings import ChatSettings
@@ -19,6 +21,8 @@ from gateway.commands.registry import parse_command
 from storage.records.inbox_outbox import OutboxDraft, Thread
 from storage.store import Store, Transaction
 
+MOST_LOOKED_AT = 200
+"""Threads that could not be opened, the newest: of a reply in their channel."""
 LONGEST_NAME = 60
 """Characters of a question that its thread is called by."""
 NAMELESS = "Question"
@@ -58,6 +62,17 @@ class Threads:
         if button is None or thread is None or thread.channel != here:
             return press
         return replace(press, conversation=Conversation.parse(button.address))
+
+    async def replied(self, message: Message, store: Store) -> Message:
+        """A message, in the conversation that it goes on with: what the bot says in a thread that
+        cannot be opened stands in its channel, and so do replies to it."""
+        here = message.conversation.address
+        refused = [at for at, each in self._known.items() if each.refused and each.channel == here]
+        if not (message.reply_to and refused):
+            return message
+        places = refused[-MOST_LOOKED_AT:]
+        found = await store.read(lambda tx: _place_of(tx, message.reply_to, places))
+        return _moved(message, Conversation.parse(found)) if found else message
 
     def note(self, tx: Transaction, message: Message) -> None:
         """What belongs to the commit that takes a message in: of which channel its thread is; and
@@ -107,12 +122,40 @@ class Threads:
         )
 
 
+def cursors(tx: Transaction, platform: str) -> dict[str, str]:
+    """How far each conversation was read. A channel is read as far as the newest question there
+    that got a thread: such a thread bears the number of its question."""
+    read = dict(tx.directory.cursors(platform))
+    for at, thread in tx.directory.threads().items():
+        number = Conversation.parse(at).chat
+        if not (thread.opened and at.startswith(f"{platform}:") and number.isdecimal()):
+            continue
+        before = read.get(thread.channel, "")
+        if int(number) > (int(before) if before.isdecimal() else 0):
+            read[thread.channel] = number
+        if thread.refused:
+            read.pop(at, None)  # there is no such place
+    return read
+
+
 def thread_name(text: str) -> str:
-    """What a question's thread is called: its first words, on one line, without markup."""
-    line = " ".join(re.sub(r"[`*_~|>#]+", "", clean(text)).split())
+    """What a question's thread is called: its first words, on one line, without markup and what
+    cannot be seen."""
+    line = " ".join(re.sub(r"[`*_~|>#]+", "", visible(clean(text))).split())
+    if not shows(line):
+        return NAMELESS
     if len(line) <= LONGEST_NAME:
-        return line or NAMELESS
+        return line
     return f"{line[: LONGEST_NAME - 1].rsplit(' ', 1)[0].rstrip()}…"
+
+
+def _place_of(tx: Transaction, message_id: str, places: Sequence[str]) -> str:
+    """In which of some conversations a message was said; "" for none."""
+    for at in reversed(places):
+        posted = tx.outbox.linked_entry(at, message_id) or tx.questions.posted([at], message_id)
+        if posted is not None:
+            return at
+    return ""
 
 
 def _moved(message: Message, thread: Conversation) -> Message:

@@ -192,3 +192,18 @@ async def test_after_a_lost_session_such_channels_are_read_too(server: DiscordSe
         server.say(server.general, "bob", f"{server.mention} after")
         await bot.got(3)
         assert bot.texts() == ["before", "meanwhile", "after"]
+
+
+async def test_talk_to_nobody_is_missed_in_no_gap_where_it_is_all_that_was_said(
+    server: DiscordServer,
+) -> None:
+    server.world.message_content = True
+    async with running(server) as bot:
+        server.say(server.general, "ann", "before")
+        await bot.got(1)
+        server.gateway.down = True
+        await server.gateway.drop(resumable=False)
+        server.say(server.general, "ann", "meanwhile")
+        server.gateway.down = False
+        await bot.got(2)
+        assert bot.texts() == ["before", "meanwhile"]

@@ -56,10 +56,10 @@ class Hooked:
 
 @asynccontextmanager
 async def hooked(
-    telegram: TelegramServer, receive: Receive, port: int = 0
+    telegram: TelegramServer, receive: Receive, port: int = 0, path: str = "/hook"
 ) -> AsyncIterator[Hooked]:
     port = port or free_port()
-    url = f"http://127.0.0.1:{port}/hook"
+    url = f"http://127.0.0.1:{port}{path}"
     made: list[WebhookListener] = []
 
     def source(*parts: Any) -> WebhookListener:
@@ -441,3 +441,11 @@ async def test_what_was_being_taken_in_when_it_ended_is_taken_in_by_the_next_run
     finally:
         await adapter.close()
     assert sorted(inbox.texts) == ["hello 0", "hello 1", "hello 2"]
+
+
+@pytest.mark.parametrize("path", ["/h%C3%B6ok", "/a%20b", "/ab%2Fc", "", "/hook?key=1"])
+async def test_an_address_may_have_any_path(telegram: TelegramServer, path: str) -> None:
+    inbox = Inbox()
+    async with hooked(telegram, inbox.receive, path=path):
+        telegram.say(ANN, ANN, "hello")
+        await telegram.wait_for(lambda: inbox.texts)

@@ -1,7 +1,9 @@
 """What of a group's talk is answered, and where: all of it, or each question in its own thread."""
 
+import time
 from pathlib import Path
 
+from storage.records.chats.people import RightDraft, Role
 from storage.records.inbox_outbox import Thread
 from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, DiscordGateway, discord_gateway
 from tests.flow.on_discord import slash
@@ -12,6 +14,7 @@ from tests.stand_ins.discord_world import Channel, Json
 
 ECHO = [says("parent", "you said: {last}")]
 GROUP = -500
+DAY = 86_400
 
 
 def asks(g: DiscordGateway, answer: str, **more: object) -> None:
@@ -244,3 +247,88 @@ async def test_a_button_works_where_its_thread_could_not_be_opened(tmp_path: Pat
         await g.reads("result: ", g.discord.general)
         await g.settled()
         assert g.discord.buttons(question) == {}
+
+
+async def test_a_reply_goes_on_where_its_thread_could_not_be_opened(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        g.discord.inject("POST", "/threads$", Fail(403, 50013, "Missing Permissions"), times=9)
+        g.mentions("what is for lunch?", ANN)
+        shown = await g.reads("lunch?", g.discord.general)
+        g.mentions("and who pays?", ANN)
+        await g.reads("who pays?", g.discord.general)
+        await g.settled()
+        g.discord.say(g.discord.general, ANN, "at what time?", reply_to=shown)
+        await g.reads("at what time?", g.discord.general)
+        said = [str(m["content"]) for m in g.models.requests[-1].body["messages"]]
+        assert any("what is for lunch?" in text for text in said)
+        assert not any("who pays?" in text for text in said)
+
+
+async def test_a_question_of_two_days_ago_is_answered_where_questions_get_threads(
+    tmp_path: Path,
+) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        world, now = g.discord.world, time.time
+        world._last_snowflake = 0
+        world.clock = lambda: now() - 3 * DAY
+        await g.start()
+        await g.reads("first", await opened(g, g.mentions("first", ANN)))
+        await g.settled()
+        await g.stop()
+        world.clock = lambda: now() - 2 * DAY
+        missed = g.mentions("meanwhile", ANN)
+        world.clock = now
+        await g.start()
+        shown = await g.reads("meanwhile", await opened(g, missed))
+        assert "2 days ago" in shown["content"]
+
+
+async def test_who_becomes_an_owner_in_a_chat_gets_an_owners_menu_and_loses_it_again(
+    tmp_path: Path,
+) -> None:
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        menus, theirs = g.telegram.methods.menus, f"chat:{TELEGRAM_ANN}"
+        g.say("hello", chat=TELEGRAM_ANN, user=TELEGRAM_ANN)
+        await g.hears("hello", chat=TELEGRAM_ANN)
+        right = RightDraft(f"telegram:{TELEGRAM_ANN}", "Ann", Role.OWNER, None, f"telegram:{OWNER}")
+        assert g.app is not None
+        await g.app.store.run(lambda tx: tx.rights.give(right))
+        await g.telegram.wait_for(lambda: theirs in menus)
+        assert menus[theirs] == menus[f"chat:{OWNER}"] != menus["all_private_chats"]
+        g.say(f"/people remove telegram:{TELEGRAM_ANN}")
+        await g.telegram.wait_for(lambda: theirs not in menus)
+
+
+async def test_a_question_is_closed_in_a_thread_that_was_archived_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with discord_gateway(tmp_path, GONE, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        thread = await opened(g, g.mentions("go", ANN))
+        question = await g.reads("May it be dead?", thread)
+        await g.settled()
+        thread.archived = True
+        g.discord.press(question, "Stop", OLGA)
+        await g.reads("result: ", thread)
+        await g.settled()
+        assert g.discord.buttons(question) == {}
+
+
+async def test_what_a_locked_thread_does_not_take_holds_up_nothing(tmp_path: Path) -> None:
+    async with discord_gateway(tmp_path, ECHO, started=False) as g:
+        asks(g, "thread")
+        await g.start()
+        thread = await opened(g, g.mentions("one", ANN))
+        await g.reads("one", thread)
+        await g.settled()
+        thread.archived = thread.locked = True
+        g.discord.say(thread, OLGA, "a moderator may")
+        await g.settled()
+        assert len(g.said(thread)) == 1
+        thread.locked = False
+        g.discord.say(thread, OLGA, "again")
+        await g.reads("again", thread)

@@ -40,6 +40,8 @@ async def test_the_menu_and_the_help_name_the_same_commands(tmp_path: Path) -> N
     async with telegram_gateway(tmp_path, RULES) as g:
         menu = [command["command"] for command in g.telegram.methods.menus["all_private_chats"]]
         assert menu == [spec.name for spec in command_specs() if not spec.owner]
+        menu = [command["command"] for command in g.telegram.methods.menus[f"chat:{OWNER}"]]
+        assert menu == [spec.name for spec in command_specs()]
         assert {"new", "stop", "branch", "tree", "fan", "import", "attach"} < set(menu)
         g.say("/help")
         shown = await g.hears("Just write to me;")

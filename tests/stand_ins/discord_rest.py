@@ -11,7 +11,12 @@ from typing import Any
 from aiohttp import web
 
 from tests.stand_ins import discord_spec
-from tests.stand_ins.discord_checks import ApiError
+from tests.stand_ins.discord_checks import (
+    ApiError,
+    check_choices,
+    check_commands,
+    check_form,
+)
 from tests.stand_ins.discord_files import Body, Sent
 from tests.stand_ins.discord_world import (
     EPHEMERAL,
@@ -117,6 +122,7 @@ class Rest:
         add("GET", f"{BASE}/oauth2/applications/@me", self._application)
         add("PUT", f"{BASE}/applications/{{application}}/commands", self._set_commands)
         add("GET", channel, self._get_channel)
+        add("PATCH", channel, self._change_thread)
         add("GET", f"{channel}/messages", self._history)
         add("POST", f"{channel}/messages", self._create_message)
         add("GET", f"{channel}/messages/{{message}}", self._get_message)
@@ -218,8 +224,7 @@ class Rest:
 
     async def _set_commands(self, request: web.Request) -> web.Response:
         given = await request.json()
-        if len({(command["name"], command.get("type", 1)) for command in given}) < len(given):
-            raise ApiError(400, 50035, "APPLICATION_COMMANDS_DUPLICATE_NAME")
+        check_commands(given)
         common: Json = {
             "type": 1,
             "default_member_permissions": None,
@@ -246,6 +251,14 @@ class Rest:
 
     async def _get_channel(self, request: web.Request) -> web.Response:
         return reply(self._world.channel_json(self._channel(request)))
+
+    async def _change_thread(self, request: web.Request) -> web.Response:
+        """All that the bot may change of a thread: that it is archived."""
+        thread = self._channel(request)
+        if await request.json() != {"archived": False} or thread.parent is None or thread.locked:
+            raise ApiError(403, 50013, "Missing Permissions")
+        thread.archived = False
+        return reply(self._world.channel_json(thread))
 
     async def _typing(self, request: web.Request) -> web.Response:
         self._world.typing.append(self._channel(request))
@@ -278,6 +291,7 @@ class Rest:
 
     async def _edit_message(self, request: web.Request) -> web.Response:
         channel = self._channel(request)
+        self._world.check_open(channel, to_write=False)
         message = channel.message(request.match_info["message"])
         if message["author"]["id"] != str(self._world.bot.id):
             raise ApiError(403, 50005, "Cannot edit a message authored by another user")
@@ -309,10 +323,8 @@ class Rest:
     def _answer(self, interaction: Interaction, kind: int, data: Json) -> None:
         match kind:
             case 8 if interaction.kind == "completion":
+                check_choices(data["choices"])
                 interaction.choices = data["choices"]
-                texts = [text for each in data["choices"] for text in each.values()]
-                if len(data["choices"]) > 25 or not all(1 <= len(text) <= 100 for text in texts):
-                    raise ApiError(400, 50035, "Invalid Form Body: choices")
             case 5 if _opens(interaction) and data.get("flags", 0) & EPHEMERAL:
                 interaction.message = self._world.think_aside(interaction)
             case 5 if _opens(interaction):
@@ -325,6 +337,7 @@ class Rest:
             case 6 if interaction.kind in ("press", "form"):
                 pass
             case 9 if interaction.kind in ("press", "command"):
+                check_form(data)
                 interaction.form = data
             case 7 if interaction.message is not None:
                 self._world.edit(interaction.channel, interaction.message, data)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tests.stand_ins.discord_checks import ApiError, check_message, numbered
+from tests.stand_ins.discord_checks import ApiError, check_message, check_thread_name, numbered
 from tests.stand_ins.discord_files import Cdn, Sent
 
 Json = dict[str, Any]
@@ -59,6 +59,10 @@ class Channel:
     messages: list[Json] = field(default_factory=list)
     forbidden: bool = False
     """The bot may neither read nor write here."""
+    archived: bool = False
+    """Of a thread: nobody has written there for long. A new message opens it again."""
+    locked: bool = False
+    """Of a thread: the bot may not write there."""
 
     def message(self, message_id: str) -> Json:
         for message in self.messages:
@@ -138,8 +142,9 @@ class World:
         number = int(on["id"]) if on is not None else self.snowflake()
         if number in self.channels:
             raise ApiError(400, 160004, "A thread has already been created for this message")
-        if not 1 <= len(name) <= 100:
-            raise ApiError(400, 50035, "Invalid Form Body: name: 1 to 100 characters")
+        if parent.parent is not None:
+            raise ApiError(400, 50024, "Cannot execute action on this channel type")
+        check_thread_name(name)
         thread = self._add(Channel(number, "thread", name, parent))
         self._announce("THREAD_CREATE", self.channel_json(thread) | {"newly_created": True})
         return thread
@@ -161,6 +166,13 @@ class World:
         if channel.forbidden:
             raise ApiError(403, 50001, "Missing Access")
         return channel
+
+    def check_open(self, channel: Channel, *, to_write: bool) -> None:
+        """A thread that is archived takes new messages, which open it, and no other changes; one
+        that is locked takes none."""
+        if channel.locked or (channel.archived and not to_write):
+            raise ApiError(400, 50083, "Thread is archived")
+        channel.archived = False
 
     # Messages.
 
@@ -213,6 +225,7 @@ class World:
         nonce = payload.get("nonce")
         if nonce and payload.get("enforce_nonce") and (channel.id, nonce) in self._nonces:
             return self._nonces[channel.id, nonce]
+        self.check_open(channel, to_write=True)
         attachments = self.cdn.attached(channel.id, payload, files or {})
         check_message(payload, attached=bool(attachments))
         message = self._new_message(channel, self.bot, payload.get("content") or "")
@@ -352,7 +365,8 @@ class World:
         common |= {"guild_id": str(self.guild_id), "name": channel.name}
         if channel.parent is None:
             return common | {"position": 0, "permission_overwrites": []}
-        archive: Json = {"archived": False, "locked": False, "auto_archive_duration": 1440}
+        archive: Json = {"archived": channel.archived, "locked": channel.locked}
+        archive |= {"auto_archive_duration": 1440}
         return common | {
             "parent_id": str(channel.parent.id),
             "owner_id": str(self.bot.id),

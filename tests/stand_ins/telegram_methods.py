@@ -1,6 +1,7 @@
 """The methods of the Bot API that the stand-in has, on a world of chats."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.stand_ins.telegram_world import STALE, Chat, World
 
 Method = Callable[[Json], Awaitable[Any]]
 
+_ACTIONS = ("typing", "upload_photo", "upload_document")
+"""Those that the bot shows."""
 LARGEST_DOWNLOAD = 20 * 1024 * 1024
 """Bytes of a file that a bot may fetch."""
 
@@ -117,9 +120,11 @@ class Methods:
         return True
 
     async def _set_my_commands(self, params: Json) -> bool:
+        if not 1 <= len(params.get("commands", [])) <= 100:
+            raise bad_request("BOT_COMMANDS_TOO_MUCH")
         for command in params.get("commands", []):
             name, words = command.get("command", ""), command.get("description", "")
-            if not (1 <= len(name) <= 32 and name == name.lower() and name.isidentifier()):
+            if not re.fullmatch("[a-z0-9_]{1,32}", name):
                 raise bad_request("BOT_COMMAND_INVALID")
             if not 1 <= len(words) <= 256:
                 raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
@@ -256,6 +261,8 @@ class Methods:
 
     async def _send_chat_action(self, params: Json) -> bool:
         self._open_chat(params)
+        if params.get("action") not in _ACTIONS:
+            raise bad_request("wrong parameter action in request")
         return True
 
     async def _answer_callback_query(self, params: Json) -> bool:

@@ -79,6 +79,8 @@ class Receiver:
         self._session = 0
         self._newest: dict[int, int] = {}
         """Channel → id of the newest message that was passed on, here or before the restart."""
+        self._passed = 0
+        """Id of the newest message that was passed on here, wherever and whoever it was said to."""
         self._held: dict[int, list[_Arrived]] = {}
         self._unread_since = 0
         """Message id; what came later where nobody had talked to the bot is still to be read."""
@@ -130,7 +132,7 @@ class Receiver:
         self._session += 1
         for channel in self._newest:
             self._held.setdefault(channel, [])
-        self._unread_since = self._unread_since or max(self._newest.values(), default=0)
+        self._unread_since = self._unread_since or max((self._passed, *self._newest.values()))
         self._holds_all = self._unread_since > 0
         if not self._is_sharded():
             self._up()
@@ -224,6 +226,7 @@ class Receiver:
             await receive(update)
         if arrived.edited:
             return  # its id says nothing about which messages were passed on
+        self._passed = max(self._passed, message.id)
         # Of places where nobody talks to the bot, nothing is read again after a gap.
         if (update is not None and update.addressed) or channel in self._newest:
             self._newest[channel] = max(message.id, self._newest.get(channel, 0))

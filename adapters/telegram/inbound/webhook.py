@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import telegram
 from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
+from yarl import URL
 
 from adapters.base import Misconfigured, Receive
 from adapters.events import Update
@@ -78,7 +78,7 @@ class WebhookListener:
         self._bot = bot
         self._token = token
         self._ready = ready
-        path = urlsplit(webhook.url).path or "/"
+        path = URL(webhook.url).path  # decoded, as the server tells it of a request
         self.server = WebhookServer(webhook.listen, path, webhook.secret, self._bring)
         self._receive: Receive
         self._group: asyncio.TaskGroup

@@ -15,7 +15,7 @@ from storage.store import Transaction
 from storage.tree.paths import TALK
 
 LOOKED_AT = 100
-"""Labels, messages and sessions: the newest."""
+"""Labels, messages and sessions: the newest, of labels the newest that fit too."""
 FEWEST_ARMS, MOST_ARMS = 2, 5
 
 Choices = Iterator[Choice]
@@ -27,10 +27,14 @@ def choices(tx: Transaction, asked: Completion, models: Models) -> Sequence[Choi
     complete = COMPLETED.get(asked.command)
     if complete is None:
         return ()
-    typed = asked.typed.strip().casefold().removeprefix("#")
+    typed = _typed(asked)
     fitting = [each for each in complete(tx, asked, models) if _fits(each, typed)]
     fitting.sort(key=lambda each: not _begins(each, typed))
     return fitting[:MOST_CHOICES]
+
+
+def _typed(asked: Completion) -> str:
+    return asked.typed.strip().casefold().removeprefix("#")
 
 
 def _begins(choice: Choice, typed: str) -> bool:
@@ -53,7 +57,11 @@ def _labels(tx: Transaction, asked: Completion, _: Models) -> Choices:
     session = tx.directory.conversation(asked.conversation.address)
     if session is None:
         return
-    for label in tx.tree.labels(session)[::-1][:LOOKED_AT]:
+    labels, typed = tx.tree.labels(session)[::-1], _typed(asked)
+    named = [label for label in labels if typed in label.name.casefold()]
+    # Of the others, a number may be what is typed.
+    shown = dict.fromkeys((*named[:LOOKED_AT], *labels[:LOOKED_AT]))
+    for label in shown:
         number = tx.tree.entry(label.target).number
         yield _choice(f"{one_line(label.name, LONGEST_CHOICE - 20)} · #{number}", f"#{number}")
 

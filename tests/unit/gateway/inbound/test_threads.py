@@ -14,6 +14,8 @@ from gateway.inbound.threads import LONGEST_NAME, NAMELESS, thread_name
         ("what is\n**for**  `lunch`?", "what is for lunch?"),
         ("", NAMELESS),
         ("***", NAMELESS),
+        ("\u200b\u3164\u2800", NAMELESS),
+        ("\u202eshow\u2066 me", "show me"),
         ("word " * 40, f"{('word ' * 11).strip()}…"),
         ("x" * 200, f"{'x' * (LONGEST_NAME - 1)}…"),
     ],

@@ -49,6 +49,22 @@ async def test_no_more_is_offered_than_a_platform_takes(store: Store) -> None:
     assert all(0 < len(text) <= LONGEST_CHOICE for one in found for text in (one.label, one.value))
 
 
+async def test_an_old_name_among_many_is_offered_to_who_types_it(store: Store) -> None:
+    session = await new_session(store)
+    await store.run(lambda tx: tx.directory.bind(HERE.address, session.id))
+    entries = await append(store, session.id, *(said(str(number)) for number in range(150)))
+    await append(
+        store,
+        session.id,
+        *(
+            Draft(Kind.LABEL, {"label": f"plan {place}", "target": entry.id})
+            for place, entry in enumerate(entries)
+        ),
+    )
+    found = await store.read(lambda tx: choices(tx, typing("goto", "Plan 17"), NO_MODELS))
+    assert [one.value for one in found] == ["#18"]
+
+
 async def test_what_begins_with_what_was_typed_comes_first(store: Store) -> None:
     found = await store.read(lambda tx: choices(tx, typing("tree", "L"), NO_MODELS))
     assert [one.value for one in found] == ["labeled", "default", "no-tools", "all"]
