@@ -65,8 +65,10 @@ class Arrivals:
         return row, self.runner.begin(tx, row.session)
 
     def _is_over(self, tx: Transaction, row: InboxRow) -> bool:
-        """Count a message; where it is over a limit, it is done with."""
+        """Count a message; where it is over a limit, it is done with. An album counts once."""
         who = author_of(row)
+        if row.session is not None and _continues(tx, row, row.session):
+            return False
         over = self.quota.over(tx, who, row.address)
         if over is None:
             self.quota.take(tx, who, row.address)
@@ -77,6 +79,18 @@ class Arrivals:
                 tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id])
         return True
+
+
+def _continues(tx: Transaction, row: InboxRow, session: int) -> bool:
+    """Whether a message belongs to an album of which one was taken in, and counted."""
+    album = row.payload.get("album")
+    return bool(album) and any(
+        other.id != row.id
+        and other.payload.get("album") == album
+        and (other.address, author_of(other)) == (row.address, author_of(row))
+        for other in tx.inbox.unfinished(session)
+        if other.kind is row.kind
+    )
 
 
 def _receive(tx: Transaction, arrival: Arrival) -> InboxRow | None:
