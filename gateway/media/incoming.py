@@ -26,6 +26,7 @@ from gateway.media.looking import look
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from storage.blobs.base import BlobStore
+from storage.errors import NotKept
 from storage.records.attached import HEARD, Attached, as_json
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxKind, InboxRow
@@ -51,6 +52,7 @@ NO_LISTENER = (
     "I cannot listen to voice messages here; please write it. The bot's owner can switch that on "
     "with a model under `[models.transcription]` in bough.toml."
 )
+UNKEPT = "it could not be kept: something is wrong where the bot runs, and its log says what"
 UNHEARD = "not listened to: nothing here writes down voices"
 """What the model is told, of each."""
 TOLD_AGAIN = 30 * 86_400.0
@@ -140,6 +142,10 @@ class Incoming:
             async with self._slots:
                 data = await fetch(adapter, file)
                 return await self._kept(session, replace(kept, size=len(data)), file, data, writes)
+        except NotKept as error:
+            # The words are answered all the same: who is to mend that may not be here.
+            log.error("a file that came in is lost: %s", error)
+            return _Found(replace(kept, fault=UNKEPT), f"📎 {UNKEPT[0].upper()}{UNKEPT[1:]}.")
         except NotFetched as error:
             named = f"{escape(printable(kept.name))}: " if kept.name else ""
             return _Found(replace(kept, fault=f"not here: {error}"), f"📎 {named}{error}.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from storage.blobs.base import ABANDONED_SECONDS, digest_of, is_digest
 from storage.blobs.folder import BlobFolder, remove
-from storage.errors import StoreUnavailable
+from storage.errors import NotKept
 from storage.store import Store
 
 
@@ -20,7 +20,7 @@ class FileBlobs:
         try:
             await asyncio.to_thread(self._folder.write, digest, data)
         except OSError as error:
-            raise StoreUnavailable(f"a file cannot be kept: {error.strerror}") from error
+            raise NotKept(f"{self._folder.path} cannot be written: {error.strerror}") from error
         return digest
 
     async def get(self, digest: str) -> bytes | None:
