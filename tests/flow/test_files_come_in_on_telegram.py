@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
 from storage.records.entries import Json, content_text
@@ -72,6 +73,17 @@ async def test_a_photo_with_a_caption_is_seen_and_kept_once(tmp_path: Path) -> N
         await g.hears("seen: and this?")
         assert blobs(tmp_path) == kept
         assert all(image.format == "JPEG" for image in shown(last(g)))
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+async def test_with_postgresql_a_photo_stands_in_the_database(
+    tmp_path: Path, database: str
+) -> None:
+    async with telegram_gateway(tmp_path, ECHO, storage={"url": database}) as g:
+        g.say("what is this?", photo=photo(g, picture("blue")), caption=True)
+        await g.hears("seen: what is this?")
+        assert len(shown(last(g))) == 1
+        assert list(tmp_path.glob("*.blobs")) == []
 
 
 async def test_an_album_of_three_is_one_turn(tmp_path: Path) -> None:
