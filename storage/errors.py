@@ -30,5 +30,9 @@ class StoreLost(StoreUnavailable):
     nothing more may be taken in. The text says what happened, and what to do."""
 
 
+class NotKept(StoreError):
+    """A content cannot be kept beside the database. The text says why."""
+
+
 class InterchangeError(StoreError):
     """A file holds no session that can be taken in. The text names the line."""

@@ -29,9 +29,10 @@ class KnownThreads:
         thread = self.at(address)
         return thread if thread is not None and thread.refused else None
 
-    def any_refused_in(self, channel: str) -> bool:
-        """Whether a thread of that channel cannot be opened."""
-        return any(one.refused and one.channel == channel for one in self._by_address.values())
+    def refused_in(self, channel: str) -> list[str]:
+        """The threads of a channel that cannot be opened, the oldest first."""
+        known = self._by_address.items()
+        return [at for at, one in known if one.refused and one.channel == channel]
 
     def seen(self, address: str, channel: str) -> None:
         """Somebody speaks in a thread of a channel. What is known of it stays."""

@@ -8,7 +8,7 @@ from storage.sql.dialect import database_of
 from storage.transfer.checking import check
 from storage.transfer.copying import Tallies, back_up, copy, restore
 
-TOLD = ("sessions", "entries", "questions", "audit")
+TOLD = ("sessions", "entries", "questions", "audit", "blobs")
 """Tables whose rows people are told the number of; of the others the sum."""
 
 

@@ -2,5 +2,6 @@
 
 `router` takes messages and commands and hands each on; `presses` acts on a press once `press_check`
 let it through; `replies` are answers to questions in words; `edits` are messages that were changed
-after they were sent. Imports commands and turns; only app and service import it.
+after they were sent; `albums` are several messages of which one names the bot. Imports commands and
+turns; only app and service import it.
 """

@@ -28,6 +28,7 @@ from gateway.access.roles import Access
 from gateway.access.strangers import Strangers
 from gateway.commands.context import CarryOut, CommandCall, CommandContext, Pressed, Work
 from gateway.commands.registry import parse_command, perform
+from gateway.inbound.albums import Albums
 from gateway.inbound.completions import Completions
 from gateway.inbound.edits import first_sent
 from gateway.inbound.newcomers import Newcomers
@@ -69,9 +70,11 @@ class Router:
     _presses: Presses = field(init=False)
     _replies: Replies = field(init=False)
     _newcomers: Newcomers = field(init=False)
+    _albums: Albums = field(init=False)
 
     def __post_init__(self) -> None:
         context = self.context
+        self._albums = Albums(context.store)
         self._replies = Replies(context.store, self.access, context.questions, context.composer)
         self._newcomers = Newcomers(
             context.store, context.composer, self.access, self.strangers, self.owner_code
@@ -112,14 +115,25 @@ class Router:
             case Press():
                 await self._presses.receive(await self.threads.pressed(update, self.context.store))
             case Message():
-                message = self.threads.placed(update)
-                if message is not None:
-                    message = await self.threads.replied(message, self.context.store)
-                    await (self._edit if message.kind == "edit" else self._message)(message)
+                await self._said(update)
             case Unreadable():
                 await self._pass_over(update)
             case _:
                 assert_never(update)
+
+    async def _said(self, update: Message) -> None:
+        message = self.threads.placed(update)
+        known = self.access.may_talk(update.user.identity)
+        if message is None and known and await self._albums.continues(update):
+            message = update
+        if message is None:
+            return
+        message = await self.threads.replied(message, self.context.store)
+        if message.kind == "edit":
+            return await self._edit(message)
+        for part in (*self._albums.before(message), message):
+            await self._message(part)
+        self._albums.taken(message)
 
     async def _pass_over(self, odd: Unreadable) -> None:
         """Put on record that something came, once, and that its conversation is read so far. What

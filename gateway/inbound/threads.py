@@ -55,7 +55,7 @@ class Threads:
         """A press, in the conversation that its button belongs to: of a thread that cannot be
         opened, the messages stand in its channel."""
         here = press.conversation.address
-        if not self._known.any_refused_in(here):
+        if not self._known.refused_in(here):
             return press
         button = await store.read(lambda tx: tx.buttons.get(press.token))
         thread = self._known.refused_at(button.address) if button is not None else None
@@ -67,7 +67,7 @@ class Threads:
         """A message, in the conversation that it goes on with: what the bot says in a thread that
         cannot be opened stands in its channel, and so do replies to it."""
         here = message.conversation.address
-        refused = [at for at, each in self._known.items() if each.refused and each.channel == here]
+        refused = self._known.refused_in(here)
         if not (message.reply_to and refused):
             return message
         places = refused[-MOST_LOOKED_AT:]

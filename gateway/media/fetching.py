@@ -18,6 +18,8 @@ LONGEST_SECONDS = 30 * 60.0
 TRIES = 4
 PATIENCE = 600.0
 """Seconds for which a platform that is away is waited for: nothing can be answered there anyway."""
+LONGEST_TRY = 180.0
+"""Seconds; a platform that gives a byte now and then would be waited for all day."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 
@@ -38,14 +40,15 @@ def check_bounds(file: File) -> None:
         )
 
 
-async def fetch(connections: Connections, platform: str, file: File) -> bytes:
+async def fetch(adapter: Adapter, file: File) -> bytes:
     """Its content, tried a few times. NotFetched where it cannot be had."""
-    check_bounds(file)
     pauses = backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
-    adapter = await _connected(connections, platform)
     for attempt in range(1, TRIES + 1):
         try:
-            return await adapter.fetch(file.ref, LARGEST)
+            async with asyncio.timeout(LONGEST_TRY):
+                return await adapter.fetch(file.ref, LARGEST)
+        except TimeoutError:
+            raise NotFetched("it could not be fetched: it came too slowly; send it again") from None
         except (Throttled, Unavailable) as error:
             log.info("a file is not there yet (%s of %s tries): %s", attempt, TRIES, error)
             pause = next(pauses)
@@ -58,7 +61,8 @@ async def fetch(connections: Connections, platform: str, file: File) -> bytes:
     raise NotFetched("it could not be fetched: the platform did not give it; send it again")
 
 
-async def _connected(connections: Connections, platform: str) -> Adapter:
+async def connected(connections: Connections, platform: str) -> Adapter:
+    """NotFetched where the platform stays away."""
     try:
         async with asyncio.timeout(PATIENCE):
             return await connections.reached(platform)

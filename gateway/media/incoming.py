@@ -21,11 +21,12 @@ from agent.models.media.transcription import NotHeard, Transcriber
 from agent.text.markdown import escape
 from agent.tools.base import Toolset
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
-from gateway.media.fetching import NotFetched, check_bounds, fetch
+from gateway.media.fetching import NotFetched, check_bounds, connected, fetch
 from gateway.media.looking import look
 from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from storage.blobs.base import BlobStore
+from storage.errors import NotKept
 from storage.records.attached import HEARD, Attached, as_json
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxKind, InboxRow
@@ -51,6 +52,12 @@ NO_TRANSCRIBER = (
     "I cannot listen to voice messages here; please write it. The bot's owner can switch that on "
     "with a model under `[models.transcription]` in bough.toml."
 )
+UNKEPT = "it could not be kept: something is wrong where the bot runs, and its log says what"
+UNHEARD = "not listened to: nothing here writes down voices"
+"""What the model is told, of each."""
+TOLD_AGAIN = 30 * 86_400.0
+"""Seconds after which a conversation is told once more that voices are not heard."""
+_TOLD = "voices unheard:{}"
 
 
 def given_files(payload: Json) -> list[Json]:
@@ -70,6 +77,8 @@ class _Found:
     file: Attached
     told: str = ""
     """What its sender is told of it, in Markdown."""
+    unheard: bool = False
+    """It is a voice, and nobody here writes those down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,10 @@ class Incoming:
         if "attached" in now.payload:
             return
         tx.inbox.amend(row.id, {**now.payload, "attached": [as_json(one.file) for one in found]})
-        told = "\n".join(dict.fromkeys(one.told for one in found if one.told))
+        lines = [one.told for one in found if one.told]
+        if any(one.unheard for one in found) and _is_news(tx, row.address):
+            lines.insert(0, f"🎤 {NO_TRANSCRIBER}")
+        told = "\n".join(dict.fromkeys(lines))
         left = len(row.payload["files"]) - len(found)
         if left > 0:
             told += f"\n📎 Only the first {MOST_FILES} files were taken, {left} were not."
@@ -122,13 +134,18 @@ class Incoming:
         kept = Attached(file.kind, file.name[:_NAME], "", file.size, file.seconds)
         writes = Toolset.FILE in self.toolsets_at(address)
         if file.kind in HEARD and self.transcriber is None and not writes:
-            fault = "not listened to: nothing here writes down voices"
-            return _Found(replace(kept, fault=fault), f"🎤 {NO_TRANSCRIBER}")
+            return _Found(replace(kept, fault=UNHEARD), unheard=True)
         try:
             check_bounds(file)
+            # Before the slot: a platform that is away must not hold up the files of others.
+            adapter = await connected(self.connections, Conversation.parse(address).platform)
             async with self._slots:
-                data = await fetch(self.connections, Conversation.parse(address).platform, file)
+                data = await fetch(adapter, file)
                 return await self._kept(session, replace(kept, size=len(data)), file, data, writes)
+        except NotKept as error:
+            # The words are answered all the same: who is to mend that may not be here.
+            log.error("a file that came in is lost: %s", error)
+            return _Found(replace(kept, fault=UNKEPT), f"📎 {UNKEPT[0].upper()}{UNKEPT[1:]}.")
         except NotFetched as error:
             named = f"{escape(printable(kept.name))}: " if kept.name else ""
             return _Found(replace(kept, fault=f"not here: {error}"), f"📎 {named}{error}.")
@@ -153,8 +170,7 @@ class Incoming:
         if writes:
             kept = await self._written(session, kept, data)
         if self.transcriber is None:
-            fault = "not listened to: nothing here writes down voices"
-            return _Found(replace(kept, fault=fault), f"🎤 {NO_TRANSCRIBER}")
+            return _Found(replace(kept, fault=UNHEARD), unheard=True)
         try:
             text = await self.transcriber.text_of(data, _name_for_server(file))
         except NotHeard as error:
@@ -171,6 +187,16 @@ class Incoming:
             log.warning("a file that came in is not in the workspace: %s", error)
             return kept
         return replace(kept, path=path)
+
+
+def _is_news(tx: Transaction, address: str) -> bool:
+    """Whether a conversation was not told lately that voices are not heard; it is, now."""
+    name = _TOLD.format(address)
+    told = tx.directory.fact(name)
+    if isinstance(told, int | float) and tx.now - TOLD_AGAIN < told <= tx.now:
+        return False
+    tx.directory.set_fact(name, tx.now)
+    return True
 
 
 def _file(given: Json) -> File:

@@ -14,6 +14,7 @@ SMALL_TEXT = 50_000
 LONGEST_TEXT = 20_000
 """Characters of a PDF's text that are told."""
 _PDF_SECONDS = 20.0
+NOT_SHOWN = "its content is not shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,10 @@ async def look(data: bytes, claimed: str) -> Seen:
     fault = "not a readable picture" if claimed.startswith("image/") else ""
     if found == "application/pdf":
         return await _pdf(data)
-    text = text_of(data) if len(data) <= SMALL_TEXT else None
-    return Seen(found, text=text or "", fault=fault)
+    if found == "text/plain" and len(data) > SMALL_TEXT:
+        return Seen(found, fault=fault or f"{NOT_SHOWN}: it is longer than {SMALL_TEXT:,} bytes")
+    text = text_of(data) or ""
+    return Seen(found, text=text, fault=fault or ("" if text else NOT_SHOWN))
 
 
 async def _pdf(data: bytes) -> Seen:

@@ -2,6 +2,7 @@
 
 import io
 import logging
+import threading
 
 from PIL import Image
 
@@ -15,13 +16,16 @@ MOST_BYTES = 1_500_000
 MOST_PIXELS = 50_000_000
 """Of a picture that is decoded: a small file may hold a huge one."""
 _QUALITIES = (85, 70, 50)
+_ONE_AT_A_TIME = threading.Lock()
+"""Decoded, the largest takes some hundred megabytes, whatever its file has: four of them at once
+would be more than a small machine has."""
 
 
 def model_picture(data: bytes) -> tuple[bytes, str] | None:
     """The picture in a file as PNG or JPEG, of what moves the first, with its media type; None
     where there is none that can be read in these bounds. Blocks."""
     try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+        with _ONE_AT_A_TIME, Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 return None
             if image.format == "JPEG":

@@ -68,7 +68,7 @@ class Arrivals:
         """Count a message; where it is over a limit, it is done with. An album is one turn, however
         many messages it comes in."""
         who = author_of(row)
-        if _continues_album(tx, row):
+        if row.session is not None and _continues(tx, row, row.session):
             return False
         over = self.quota.over(tx, who, row.address)
         if over is None:
@@ -80,6 +80,18 @@ class Arrivals:
                 tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id])
         return True
+
+
+def _continues(tx: Transaction, row: InboxRow, session: int) -> bool:
+    """Whether a message belongs to an album of which one was taken in, and counted."""
+    album = row.payload.get("album")
+    return bool(album) and any(
+        other.id != row.id
+        and other.payload.get("album") == album
+        and (other.address, author_of(other)) == (row.address, author_of(row))
+        for other in tx.inbox.unfinished(session)
+        if other.kind is row.kind
+    )
 
 
 def _receive(tx: Transaction, arrival: Arrival) -> InboxRow | None:
@@ -94,14 +106,3 @@ def _receive(tx: Transaction, arrival: Arrival) -> InboxRow | None:
         tx.directory.bind(address, session)
         tx.inbox.route(row.id, session)
     return replace(row, session=session)
-
-
-def _continues_album(tx: Transaction, row: InboxRow) -> bool:
-    """Whether an earlier message of the same album was taken in and is not answered yet."""
-    album = row.payload.get("album")
-    if not album:
-        return False
-    return any(
-        other.id != row.id and other.payload.get("album") == album
-        for other in tx.inbox.unfinished(row.session)
-    )

@@ -12,8 +12,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 class BlobStore(Protocol):
     async def put(self, data: bytes) -> str:
-        """Keep a content; its hash. Once kept, it is there after a crash. StoreError where it
-        cannot be kept."""
+        """Keep a content; its hash. Once kept, it is there after a crash. NotKept where it
+        cannot be; StoreUnavailable where the database is away."""
         ...
 
     async def get(self, digest: str) -> bytes | None:

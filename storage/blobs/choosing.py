@@ -1,7 +1,8 @@
 """Where contents are kept, by which database it is."""
 
 from storage.blobs.base import BlobStore
-from storage.blobs.files import SUFFIX, FileBlobs
+from storage.blobs.files import FileBlobs
+from storage.blobs.folder import BlobFolder
 from storage.blobs.table import TableBlobs
 from storage.lock import file_of
 from storage.store import Store
@@ -12,4 +13,4 @@ def blobs_of(url: str, store: Store) -> BlobStore:
     file = file_of(url)
     if file is None:
         return TableBlobs(store)
-    return FileBlobs(file.with_name(file.name + SUFFIX), store)
+    return FileBlobs(BlobFolder.beside(file).path, store)

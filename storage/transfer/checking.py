@@ -25,6 +25,7 @@ from storage.sql.schema import (
 from storage.sql.store import version_of
 from storage.transfer.contents import tables
 from storage.transfer.copying import must_exist
+from storage.transfer.kept import Kept, folder_of
 
 MOST = 20
 """Faults that are told of each kind."""
@@ -54,7 +55,9 @@ def check(url: str) -> list[str]:
     engine = database.reader_engine()
     try:
         with engine.begin() as connection:
-            return [fault for look in _LOOKS for fault in islice(look(connection), MOST)]
+            found = [fault for look in _LOOKS for fault in islice(look(connection), MOST)]
+            kept = Kept(connection, folder_of(url))
+            return found + list(islice(_contents(kept), MOST))
     except DBAPIError as error:
         return [_told(database, error)]
     finally:
@@ -123,12 +126,17 @@ def _json(connection: Connection) -> Iterator[str]:
 
 def _unreadable(connection: Connection, column: "Column[str]") -> Iterator[str]:
     (key,) = column.table.primary_key.columns
-    rows = connection.execution_options(yield_per=1_000).execute(select(key, column))
+    rows = connection.execute(select(key, column), execution_options={"yield_per": 1_000})
     for name, value in rows:
         try:
             loads(value)
         except (json.JSONDecodeError, RecursionError, TypeError):
             yield f"{column}: the row {name} holds no JSON"
+
+
+def _contents(kept: Kept) -> Iterator[str]:
+    for digest, entry in kept.missing():
+        yield f"entry {entry} shows a file that is not there, or is damaged: {digest}"
 
 
 _LOOKS = (_pages, _references, _tree, _leaves, _json)

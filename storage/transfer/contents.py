@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
 
-from storage.sql.schema import facts, metadata, search_words
+from storage.sql.schema import blobs, facts, metadata, search_words
 from storage.sql.search.sqlite import FOLLOWED
 from storage.sql.tool_schema import notes
 
@@ -50,8 +50,9 @@ class Tally:
 
 
 def tables() -> list[Table]:
-    """Those with content, so that what a row refers to comes before it."""
-    return [table for table in metadata.sorted_tables if table is not search_words]
+    """Those with content, so that what a row refers to comes before it. Kept contents are none:
+    they may stand beside the database (storage.transfer.kept)."""
+    return [table for table in metadata.sorted_tables if table not in (search_words, blobs)]
 
 
 def rows_of(connection: Connection, table: Table) -> Iterator[Row]:
@@ -59,7 +60,8 @@ def rows_of(connection: Connection, table: Table) -> Iterator[Row]:
     statement = select(table).order_by(*table.primary_key.columns)
     if table is facts:
         statement = statement.where(facts.c.name != FOLLOWED)
-    found = connection.execution_options(yield_per=AT_ONCE).execute(statement)
+    # Of this statement alone: set on the connection, it would stay with all that come after.
+    found = connection.execute(statement, execution_options={"yield_per": AT_ONCE})
     yield from (dict(row) for row in found.mappings())
 
 

@@ -4,13 +4,16 @@ compared afterwards. A backup is such a copy in a file of SQLite."""
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from storage.blobs.folder import BlobFolder
 from storage.errors import StoreInUse, StoreUnavailable
 from storage.lock import file_of, hold_lock
 from storage.sql.dialect import Database, database_of, insert_all
@@ -25,8 +28,27 @@ from storage.transfer.contents import (
     tables,
     tally,
 )
+from storage.transfer.kept import NAME, Kept, folder_of
 
 Tallies = dict[str, Tally]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Where rows, and where kept contents are read or written."""
+
+    database: Database
+    folder: BlobFolder | None
+
+
+def _at(url: str) -> _Side:
+    """A database that is worked with."""
+    return _Side(database_of(url), folder_of(url))
+
+
+def _backup(file: Path) -> _Side:
+    """One file, with everything in it."""
+    return _Side(database_of(f"sqlite:///{file}"), None)
 
 
 def copy(source: str, target: str) -> Tallies:
@@ -43,7 +65,7 @@ def copy(source: str, target: str) -> Tallies:
         if _same(source, target):
             raise StoreUnavailable("source and target are the same database: name another target")
         upgrade(source)
-        return _fill(database_of(source), database_of(target))
+        return _fill(_at(source), _at(target))
 
 
 def back_up(url: str, file: Path) -> Tallies:
@@ -54,7 +76,7 @@ def back_up(url: str, file: Path) -> Tallies:
     _must_be_current(url)
     with _folder_beside(file) as folder:
         made = folder / file.name
-        found = _fill(database_of(url), database_of(f"sqlite:///{made}"))
+        found = _fill(_at(url), _backup(made))
         _sync(made)
         _refuse_existing(file)
         made.replace(file)
@@ -76,13 +98,14 @@ def restore(file: Path, url: str) -> Tallies:
         if _version(from_file) is None:
             raise StoreUnavailable(f"{file} is no backup: it has no tables of Bough")
         upgrade(from_file)
-        return _fill(database_of(from_file), database_of(url))
+        return _fill(_backup(copied), _at(url))
 
 
-def _fill(source: Database, target: Database) -> Tallies:
-    """All or nothing."""
+def _fill(from_side: _Side, to_side: _Side) -> Tallies:
+    """All or nothing, but for contents in a folder: those that no entry shows go in a day."""
+    target = to_side.database
     upgrade_database(target)
-    engine = source.reader_engine()
+    engine = from_side.database.reader_engine()
     try:
         with engine.begin() as reading, target.migrating() as writing:
             if (name := first_with_rows(writing)) is not None:
@@ -96,6 +119,10 @@ def _fill(source: Database, target: Database) -> Tallies:
                 insert_all(writing, table, counted.count(rows_of(reading, table)))
             continue_ids(reading, writing)
             _compare(copied, writing, target)
+            # After the rows: what the rows name was kept before them.
+            copied[NAME] = Kept(reading, from_side.folder).copy_to(
+                Kept(writing, to_side.folder, time.time())
+            )
     except DBAPIError as error:
         raise target.store_error(error) from error
     finally:

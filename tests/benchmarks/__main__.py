@@ -23,6 +23,7 @@ from tests.benchmarks import (
     interchange,
     interrupt,
     litellm_turn,
+    media,
     memory,
     navigation,
     pacing,
@@ -39,6 +40,7 @@ from tests.benchmarks.figures import Figure, table
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
+    "media": media.run,
     "streaming": streaming.run,
     "litellm": litellm_turn.run,
     "streaming_model": streaming_model.run,

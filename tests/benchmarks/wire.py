@@ -32,9 +32,9 @@ class Telegram(TelegramServer):
         self._handed_out = 0.0
         self._arrivals: asyncio.Queue[float] = asyncio.Queue()
 
-    async def turn(self, chat: int, text: str) -> float:
-        """Seconds."""
-        self.say(chat, chat, text)
+    async def turn(self, chat: int, text: str, **more: Any) -> float:
+        """Seconds. More: what comes with the text."""
+        self.say(chat, chat, text, **more)
         async with asyncio.timeout(PATIENCE):
             arrived = await self._arrivals.get()
         return arrived - self._handed_out

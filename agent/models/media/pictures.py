@@ -21,6 +21,7 @@ _STEP = 5
 prompt caches go by."""
 UNSEEN = "[not shown: this model does not see pictures]"
 OLDER = "[not shown any more: only the newest pictures are]"
+REFUSED = "[not shown: this model cannot read this picture]"
 GONE = "[not shown: the picture is not there any more]"
 
 _NO_PICTURES = re.compile(
@@ -50,15 +51,24 @@ def pictures_in(messages: Sequence[Json]) -> Iterator[tuple[int, int, str]]:
                     yield at, place, url.removeprefix(BLOB)
 
 
+_Place = tuple[str, str | None]
+"""A model, with its server."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seeing:
     """A model that is asked with pictures, or, where it is known not to see, without. One that
-    refuses them is asked once more, and not shown any from then on in this process."""
+    refuses them is asked once more without, and not shown any from then on in this process; but
+    where it saw others, or is said to, only those that it refused are kept from it."""
 
     model: Model
     content: Content
-    _blind: set[tuple[str, str | None]] = field(default_factory=set, init=False)
-    """Models, with their servers, that refused pictures."""
+    _blind: set[_Place] = field(default_factory=set, init=False)
+    """That refused pictures, and never took one."""
+    _taken: set[tuple[_Place, str]] = field(default_factory=set, init=False)
+    """Pictures that were taken, by their hashes."""
+    _refused: set[tuple[_Place, str]] = field(default_factory=set, init=False)
+    """Pictures that were among refused ones, and were never taken."""
 
     async def complete(self, request: Request) -> Reply:
         found = list(pictures_in(request.messages))
@@ -67,19 +77,28 @@ class Seeing:
         place = (request.spec.model, request.spec.api_base)
         if request.spec.sees is False or place in self._blind:
             return await self.model.complete(_blindly(request))
+        refused = {(at, part) for at, part, one in found if (place, one) in self._refused}
+        request = _with(request, dict.fromkeys(refused, _words(REFUSED)))
+        found = [one for one in found if one[:2] not in refused]
+        shown = {(place, one) for _, _, one in found[_first_shown(found) :]}
         try:
-            return await self.model.complete(await self._shown(request, found))
+            reply = await self.model.complete(await self._shown(request, found))
         except ModelError as error:
-            if request.spec.sees or error.partial or not _refuses(error):
+            if error.partial or not shown or not _refuses(error):
                 raise
             log.info("%s refuses pictures; it is asked without: %s", request.spec.model, error)
+        else:
+            self._taken.update(shown)
+            return reply
         reply = await self.model.complete(_blindly(request))
-        self._blind.add(place)
+        if request.spec.sees or any(at == place for at, _ in self._taken):
+            self._refused.update(shown - self._taken)
+        else:
+            self._blind.add(place)
         return reply
 
     async def _shown(self, request: Request, found: list[tuple[int, int, str]]) -> Request:
-        too_many = max(0, len(found) - SHOWN)
-        first = -(-too_many // _STEP) * _STEP
+        first = _first_shown(found)
         parts: dict[tuple[int, int], Json] = {}
         for at, place, _ in found[:first]:
             parts[at, place] = _words(OLDER)
@@ -87,6 +106,12 @@ class Seeing:
             data = await self.content(digest)
             parts[at, place] = _words(GONE) if data is None else _url(data)
         return _with(request, parts)
+
+
+def _first_shown(found: Sequence[object]) -> int:
+    """Of so many pictures, the first that is shown."""
+    too_many = max(0, len(found) - SHOWN)
+    return -(-too_many // _STEP) * _STEP
 
 
 def _blindly(request: Request) -> Request:
