@@ -6,7 +6,7 @@ from gateway.outbound.live_messages import CURSOR
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _FENCE_BEGINS = re.compile(r" {0,3}(`+|~+)")
-"""A whole line. It is never searched for: a run of backticks would cost the square of its length."""
+"""A whole line. It is never searched for: a run of signs would cost the square of its length."""
 _HALF_TARGET = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]{0,2000}\Z")
 _HALF_LABEL = re.compile(r"!?\[([^\[\]\n]{0,200})\]?\Z")
 _MARKER_AT_END = re.compile(r"(?<!\\)(?:\*{1,3}|_{1,3}|~{1,2})\Z")
