@@ -21,7 +21,8 @@ from agent.models.scripted import ScriptedModel
 from agent.settings import ModelConfig
 from agent.tools.memory.keeping import NOTE_LIMIT, NOTES_LIMIT, TEXT_LIMIT
 from agent.tools.memory.opening import OPENING_BYTES
-from gateway.access.denials import NOT_YOURS, STRANGER
+from gateway.access.announcing import INVITATION
+from gateway.access.denials import NOT_YOURS
 from gateway.cli import main
 from gateway.cli.parser import parser
 from gateway.commands.actions import ACTIONS
@@ -282,7 +283,7 @@ def test_what_is_quoted_is_what_the_program_says() -> None:
     hello = next(r["reply"]["text"] for r in rules if "hello" in r["when"].get("last", ""))
     shown = " ".join(ALL.split())
     assert f"bough> {hello.replace('**', '')} you>" in shown
-    assert STRANGER.format(identity="telegram:1001").replace("`", "") in ALL
+    assert INVITATION.partition("{code}")[0].strip() in ALL
     for sentence in (DENIED, UNDECIDED, UNKNOWN, NOT_YOURS):
         assert f"`{re.split('[.:]', sentence)[0]}`" in ALL
 
