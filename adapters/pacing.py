@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from adapters.events import Conversation
 
-MESSAGES = ("post", "edit")
+MESSAGES = ("post", "edit", "draft")
 MANY = 1_000
 """Windows that are kept before those that nobody needs are thrown away."""
 

@@ -14,8 +14,9 @@ from storage.store import Transaction
 
 CURSOR = "▍"
 """Stands at the end of what is still being written."""
-LEFT = "✂"
-"""In the place of the cursor, where nobody writes on: as long, so that formats fit."""
+BEGUN = "…"
+"""In its place in what is posted: of a message whose id was lost, by a kill or with the connection,
+nobody can take the cursor away. As long, so that formats fit."""
 STATUS_LEFT = "✔ Done."
 
 
@@ -24,7 +25,7 @@ def post_live(
 ) -> OutboxRow:
     """Send a message that is going to be changed, for the turn that answers an inbox row."""
     payload: Json = {
-        "body": body,
+        "body": {**body, "text": body["text"].replace(CURSOR, BEGUN)},
         "buttons": [],
         "nonce": secrets.token_hex(12),
         "reply_to": reply_to,
@@ -80,7 +81,6 @@ def close_left(tx: Transaction, composer: Composer) -> None:
             body = composer.last_body(row.address, STATUS_LEFT)
         else:
             body = row.payload["body"]
-            body = {**body, "text": body["text"].replace(CURSOR, LEFT)}
         payload = {"body": body, "message_id": "", "buttons": []}
         tx.outbox.enqueue(OutboxDraft(row.address, "edit", payload, edits=row.id))
     if left:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
-from adapters.base import AdapterError, Body, Edit, Throttled
+from adapters.base import AdapterError, Body, Edit, Throttled, Unavailable
 from adapters.events import Conversation
 from agent.concurrency import kept_going
 from gateway.outbound.composer import Composer
@@ -129,6 +129,8 @@ async def _show(message: _Message, describe: Describe) -> None:
                         shown = text
                 except Throttled as error:
                     pause = max(EVERY, error.retry_after)
+                except Unavailable as error:
+                    log.debug("no progress in %s for now: %s", message.owner.address, error)
             await asyncio.sleep(pause)
     except (AdapterError, StoreError) as error:
         log.debug("no progress in %s: %s", message.owner.address, error)

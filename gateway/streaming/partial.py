@@ -5,7 +5,8 @@ import re
 from gateway.outbound.live_messages import CURSOR
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_FENCE_BEGINS = re.compile(r"\n? {0,3}(`{1,}|~{1,})\Z")
+_FENCE_BEGINS = re.compile(r" {0,3}(`+|~+)")
+"""A whole line. It is never searched for: a run of signs would cost the square of its length."""
 _HALF_TARGET = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]{0,2000}\Z")
 _HALF_LABEL = re.compile(r"!?\[([^\[\]\n]{0,200})\]?\Z")
 _MARKER_AT_END = re.compile(r"(?<!\\)(?:\*{1,3}|_{1,3}|~{1,2})\Z")
@@ -29,7 +30,8 @@ def _closed(text: str, sign: str) -> str:
         body = text[:begin] + text[begin:].rstrip()
         line = "\n" if "\n" not in text[begin:] else ""
         # A fence that begins to close must not close twice.
-        kept = _FENCE_BEGINS.sub("", body) if len(body) > begin + len(fence) else body
+        above, _, last = body.rpartition("\n")
+        kept = above if len(above) > begin and _FENCE_BEGINS.fullmatch(last) else body
         return f"{kept}{line}{sign}\n{fence}"
     text = text.rstrip()
     text = _HALF_TARGET.sub(r"\1", text)

@@ -74,7 +74,7 @@ def _config(folder: Path, telegram: Telegram, rules: str, *, stream: bool) -> Pa
     file.write_text(rules, encoding="utf-8")
     sections: Mapping[str, dict[str, Any]] = {
         "storage": {"url": f"sqlite:///{folder / 'bough.db'}"},
-        "telegram": {"token": telegram.token, "base_url": telegram.base_url},
+        "telegram": {"token": telegram.token, "base_url": telegram.base_url, "paced": False},
         "models.parent": {"model": f"scripted:{file}"},
         "access": {"allow": ["telegram:*"], "owners": ["telegram:1"]},
         "session": {"stream": stream},

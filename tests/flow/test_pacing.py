@@ -27,6 +27,7 @@ OPEN: dict[str, Any] = {
 }
 AGES = 600.0
 """Seconds: longer than any test takes."""
+GROWS: list[dict[str, Any]] = [{"reply": {"text": "word " * 40 + "the end.", "pace": 0.08}}]
 IN_A_CHANNEL: list[dict[str, Any]] = [{"reply": {"text": "you said: {last}"}}]
 
 
@@ -52,6 +53,23 @@ async def test_fifty_chats_at_once_on_telegram_meet_no_429(tmp_path: Path) -> No
             assert parts(texts) == list(PARTS)
             assert "you said: one" in texts[-1]
         assert g.telegram.calls("sendChatAction")
+
+
+async def test_fifty_answers_that_grow_at_once_on_telegram_meet_no_429(tmp_path: Path) -> None:
+    async with telegram_gateway(tmp_path, GROWS, started=False, **OPEN) as g:
+        del g.config["telegram"]["paced"]
+        g.telegram.limits = limits = TelegramLimits()
+        await g.start()
+        places = [*CHATS[:40], *range(-510, -500)]
+        for place in places:
+            said = "go" if place > 0 else "@bough_bot go"
+            g.say(said, chat=place, user=abs(place))
+        for place in places:
+            await g.hears("the end.", chat=place)
+        await g.settled()
+        assert limits.refused == []
+        assert all(len(g.texts(place)) == 1 for place in places)
+        assert g.telegram.calls("sendMessageDraft") and g.telegram.calls("editMessageText")
 
 
 async def test_without_a_pace_the_same_server_refuses(tmp_path: Path) -> None:
@@ -128,6 +146,22 @@ async def test_many_channels_at_once_on_discord_meet_no_429(tmp_path: Path) -> N
         for place in places:
             numbers = [int(number) for text in g.said(place) for number in re.findall(r"\d", text)]
             assert numbers == [0, 1, 2]
+
+
+async def test_answers_that_grow_in_many_channels_on_discord_meet_no_429(tmp_path: Path) -> None:
+    users = [f"person{number}" for number in range(50)]
+    async with discord_gateway(tmp_path, GROWS, started=False, **OPEN) as g:
+        del g.config["discord"]["paced"]
+        g.discord.limits = limits = DiscordLimits()
+        await g.start()
+        for user in users:
+            g.tells("go", user)
+        places = [g.discord.dm_of(user) for user in users]
+        for place in places:
+            await g.reads("the end.", place)
+        await g.settled()
+        assert limits.refused == []
+        assert all(len(g.said(place)) == 1 for place in places)
 
 
 async def test_a_channel_that_discord_holds_up_holds_up_no_other(tmp_path: Path) -> None:

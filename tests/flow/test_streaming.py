@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from gateway.outbound.live_messages import CURSOR
+from gateway.outbound.live_messages import BEGUN, CURSOR
 from gateway.turns.posts import BROKE_OFF
 from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, DiscordGateway, discord_gateway
@@ -52,7 +52,7 @@ def counts(g: TelegramGateway, *methods: str) -> list[int]:
 
 def growth(texts: Sequence[str]) -> None:
     """Each shows more than the one before, with the sign that there is more to come."""
-    assert all(CURSOR in text for text in texts)
+    assert all(CURSOR in text or BEGUN in text for text in texts)
     assert [len(text) for text in texts] == sorted({len(text) for text in texts})
 
 
@@ -71,8 +71,8 @@ async def test_a_private_answer_grows_as_drafts_and_is_posted_once(tmp_path: Pat
 async def test_a_group_s_answer_is_one_message_that_is_edited(tmp_path: Path) -> None:
     async with on_telegram(tmp_path, {"reply": SLOW}) as g:
         group(g, "go")
-        begun = await g.hears(CURSOR, chat=GROUP)
-        assert SHOWN.startswith(words(begun).removesuffix(f" {CURSOR}"))
+        begun = await g.hears(BEGUN, chat=GROUP)
+        assert SHOWN.startswith(words(begun).removesuffix(f" {BEGUN}"))
         final = await g.hears(SHOWN, chat=GROUP)
         await handled(g)
         assert final["message_id"] == begun["message_id"] and g.texts(GROUP) == [SHOWN]
@@ -97,6 +97,16 @@ async def test_on_discord_one_message_grows(tmp_path: Path) -> None:
         texts = [r.payload["content"] for r in g.sent() if r.payload]
         growth(texts[:-1])
         assert texts[-1] == TEXT
+
+
+async def test_a_copy_of_the_message_whose_id_was_lost_keeps_no_cursor(tmp_path: Path) -> None:
+    async with on_telegram(tmp_path, {"reply": SLOW}) as g:
+        g.telegram.fail_next("sendMessage", kind="cut_after")
+        group(g, "go")
+        await g.hears(SHOWN, chat=GROUP)
+        await handled(g)
+        lost, whole = g.texts(GROUP)
+        assert whole == SHOWN and lost.endswith(BEGUN) and CURSOR not in lost
 
 
 async def test_an_answer_that_is_soon_whole_is_posted_as_it_is(tmp_path: Path) -> None:

@@ -101,16 +101,16 @@ class Limits:
 
 @dataclass
 class TelegramLimits(Limits):
-    """In a chat one message a second, short bursts aside; 20 a minute in a group; 30 a second in
-    all. An edit is counted like a message; typing and drafts for themselves."""
+    """In a chat one message a second, and bursts where some are given; 20 a minute in a group; 30
+    a second in all. Edits and drafts are counted like messages, typing for itself."""
 
-    burst: int = 3
+    burst: int = 1
 
     def check(self, method: str, params: dict[str, Any]) -> float:
         if not method.startswith(("send", "editMessage")):
             return 0.0
         chat = params.get("chat_id")
-        kind = method if method in ("sendChatAction", "sendMessageDraft") else "message"
+        kind = method if method == "sendChatAction" else "message"
         rules: list[tuple[Hashable, Callable[[], Rule]]] = [
             ("all", lambda: InAnySpan(30, 1.0)),
             ((chat, kind), lambda: Bursts(self.burst)),

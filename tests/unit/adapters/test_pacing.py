@@ -135,6 +135,13 @@ def test_topics_share_what_their_group_may_and_typing_is_counted_for_itself() ->
     assert pacer.wait(GROUP, "typing") == 0
 
 
+def test_a_draft_is_counted_like_the_message_that_follows_it() -> None:
+    pacer = Pacer(RATE, Clock())
+    for _ in range(3):
+        pacer.take(ANN, "draft")()
+    assert pacer.wait(ANN, "post") == 3.0
+
+
 def test_chats_that_were_silent_for_long_are_forgotten() -> None:
     clock = Clock()
     pacer = Pacer(RATE, clock)

@@ -37,6 +37,7 @@ MARKUP = st.sampled_from(PIECES)
         ("```py\nx = 1\n``", "```py\nx = 1\n```"),
         ("```\na\n```\nthen **b", "```\na\n```\nthen **b**"),
         ("~~~\na", "~~~\na\n~~~"),
+        ("```py\nx = `", "```py\nx = `\n```"),
     ],
 )
 def test_what_is_open_is_closed(text: str, closed: str) -> None:
@@ -61,3 +62,10 @@ def test_no_markup_shows_that_a_whole_text_would_not_show(cut: int) -> None:
     text = "Some **bold words** here, *more of them*, `code` and ~~gone~~ [a link](http://x.y/z)."
     (body,) = telegram(growing(text[:cut]) or "x")
     assert not set("*`~[") & set(body["text"])
+
+
+@pytest.mark.parametrize(("fence", "sign"), [("```", "~"), ("~~~", "`")])
+def test_a_long_run_of_fence_signs_within_code_stays_as_it_is(fence: str, sign: str) -> None:
+    # It took the square of its length: 40,000 of them held everybody up for 20 seconds.
+    text = f"{fence}\n{sign * 200_000}x"
+    assert ended(text) == f"{text}\n{fence}"
