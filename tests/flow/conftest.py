@@ -1,4 +1,5 @@
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -80,8 +81,10 @@ async def gateway(
     chat = chat or RecordingAdapter(name="telegram")
     model = model or SpyModel(rules)
     access = {"access": {"allow": ["telegram:*"], "owners": ["telegram:1"]}}
+    folder = tempfile.TemporaryDirectory(prefix="bough-flow-")  # where pictures are kept
+    place = {"storage": {"url": f"sqlite:///{folder.name}/bough.db"}}
     app = await bootstrap(
-        Config.model_validate(access | (config or {})),
+        Config.model_validate(access | place | (config or {})),
         adapters=[chat],
         store=store,
         model=model,
@@ -95,6 +98,7 @@ async def gateway(
     finally:
         task.cancel()
         await asyncio.wait([task])
+        folder.cleanup()
     if not task.cancelled():
         task.result()
 
