@@ -41,7 +41,8 @@ The file is YAML. The first rule that fits a request decides the reply:
 sent as it is, broken or not), `usage` (tokens; else about one for four characters), `delay`
 (seconds before anything comes), `pace` (seconds between two words of an answer that is streamed),
 or `error` (auth, rate_limit, context_length, bad_request, unavailable, bad_reply), with
-`retry_after` (seconds). With `error` and `text`, a streamed answer breaks off after the text.
+`retry_after` (seconds), a `text` that says what failed, and `begins`: what a streamed answer says
+before it breaks off.
 
 In texts and arguments {last} stands for the text of the last user or tool message, {last_tool} for
 that of the last tool message, {1}, {2} … for the groups of `last` and then of each of `seen`.
@@ -84,7 +85,6 @@ from agent.text.fault_words import fault_words
 from storage.records.entries import Json, Usage, message
 
 CHARACTERS_PER_TOKEN = 4
-
 Groups = tuple[str | None, ...]
 """What the groups of patterns found."""
 _WORD = re.compile(r"\S+\s*|\s+")
@@ -139,6 +139,7 @@ class Spent(_Part):
 
 class Answer(_Part):
     text: str = ""
+    begins: str = ""
     tool_calls: tuple[Call, ...] = ()
     usage: Spent | None = None
     delay: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -183,14 +184,13 @@ class ScriptedModel:
         answer, groups = chosen
         if answer.delay:
             await asyncio.sleep(answer.delay)
-        text = _fill(answer.text, seen, groups)
+        said = _fill(answer.text if answer.error is None else answer.begins, seen, groups)
         if request.heard is not None:
-            await _say(text, request.heard, answer.pace)
+            await _say(said, request.heard, answer.pace)
         if answer.error is not None:
-            why = f"the script says {answer.error}"
-            if request.heard is not None and text:
-                raise ModelError(answer.error, why, retry_after=answer.retry_after, partial=text)
-            raise ModelError(answer.error, text or why, retry_after=answer.retry_after)
+            why = _fill(answer.text, seen, groups) or f"the script says {answer.error}"
+            partial = said if request.heard is not None else ""
+            raise ModelError(answer.error, why, retry_after=answer.retry_after, partial=partial)
         return _reply(request, seen, answer, groups)
 
     def _choose(self, request: Request, seen: "_Seen") -> tuple[Answer, Groups] | None:
@@ -396,5 +396,5 @@ def _usage(spec: ModelSpec, spent: Spent) -> Usage:
 
 
 def _raw(text: str, calls: Sequence[ToolCall]) -> Json:
-    more = {"tool_calls": [call_json(call) for call in calls]} if calls else {}
-    return message("assistant", text, **more)
+    made = [call_json(call) for call in calls]
+    return message("assistant", text, **({"tool_calls": made} if made else {}))

@@ -30,7 +30,7 @@ FIRST = 0.5
 as it is."""
 AGAIN = 20.0
 """Seconds after which a draft that has not changed is sent again: it fades after 30."""
-GRACE = 3.0
+GRACE = 20.0
 """Seconds for a request that is under way when the text is whole."""
 LONGEST = 40_000
 """Characters that are shown while more come: each edit renders them all."""

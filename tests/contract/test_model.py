@@ -204,7 +204,7 @@ async def test_the_first_words_are_heard_before_the_last_ones_are_there(prepare:
 
 
 async def test_an_answer_that_breaks_off_says_what_was_heard(prepare: Prepare) -> None:
-    answer = Answer(text="Once upon a", error=ModelErrorKind.UNAVAILABLE)
+    answer = Answer(begins="Once upon a", error=ModelErrorKind.UNAVAILABLE)
     ask = await prepare([Rule(reply=answer)])
     heard: list[str] = []
     with pytest.raises(ModelError) as caught:

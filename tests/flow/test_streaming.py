@@ -137,7 +137,7 @@ async def test_a_server_without_drafts_gets_a_message_that_is_edited(tmp_path: P
 
 
 async def test_what_was_heard_before_the_model_failed_stays(tmp_path: Path) -> None:
-    broken = {**SLOW, "error": "unavailable"}
+    broken = {"begins": SLOW["text"], "pace": SLOW["pace"], "error": "unavailable"}
     async with on_telegram(tmp_path, {"reply": broken}) as g:
         group(g, "go")
         await g.hears("broke off: ", chat=GROUP)

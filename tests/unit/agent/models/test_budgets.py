@@ -147,7 +147,7 @@ async def test_many_calls_at_once_do_not_spend_the_same_money_twice(store: SqlSt
 async def test_an_answer_that_broke_off_is_paid_as_far_as_it_was_heard(store: SqlStore) -> None:
     bank = Bank(store, day=1.0)
     text = "x" * 4 * OUTPUT_RESERVED
-    failing = ScriptedModel([Rule(reply=Answer(text=text, error=ModelErrorKind.UNAVAILABLE))])
+    failing = ScriptedModel([Rule(reply=Answer(begins=text, error=ModelErrorKind.UNAVAILABLE))])
     with pytest.raises(ModelError) as caught:
         await Budgeted(failing, bank.budgets).complete(replace(request(), heard=lambda _: None))
     usage = caught.value.usage

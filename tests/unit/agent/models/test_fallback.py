@@ -46,7 +46,7 @@ class Named:
 
 def _answer(name: str, answer: str | ModelErrorKind) -> Answer:
     if isinstance(answer, ModelErrorKind):
-        return Answer(error=answer, text=f"{name} failed", retry_after=3)
+        return Answer(error=answer, text=f"{name} failed", begins=f"{name} says", retry_after=3)
     return Answer(text=answer)
 
 
@@ -205,8 +205,8 @@ async def test_no_other_model_is_asked_once_something_was_heard(kind: ModelError
     with pytest.raises(ModelError) as caught:
         await Fallback(named, three("two")).complete(request)
     assert named.asked == ["first"]
-    assert (caught.value.partial, caught.value.model) == ("first failed", "")
-    assert "".join(heard) == "first failed"
+    assert (caught.value.partial, caught.value.model) == ("first says", "")
+    assert "".join(heard) == "first says"
 
 
 async def test_whose_answer_broke_off_is_said_where_it_was_not_the_first() -> None:
@@ -220,7 +220,7 @@ async def test_whose_answer_broke_off_is_said_where_it_was_not_the_first() -> No
     with pytest.raises(ModelError) as caught:
         await Fallback(named, three("two", "three")).complete(request)
     assert named.asked == ["first", "second"]
-    assert (caught.value.partial, caught.value.model) == ("second failed", "second")
+    assert (caught.value.partial, caught.value.model) == ("second says", "second")
 
 
 @pytest.mark.parametrize("kind", [ModelErrorKind.AUTH, ModelErrorKind.RATE_LIMIT])

@@ -28,7 +28,7 @@ from tests.support.stores import fresh_store
 
 SPEC = ModelSpec("parent", "m", input_cost=1e-6, output_cost=1e-5)
 AGENT = Agent("parent", SPEC, "Be kind.", {}, 5)
-BROKEN = Rule(reply=Answer(text="Once upon a", error=ModelErrorKind.UNAVAILABLE))
+BROKEN = Rule(reply=Answer(begins="Once upon a", error=ModelErrorKind.UNAVAILABLE))
 
 
 @pytest.fixture
@@ -247,7 +247,7 @@ async def test_an_empty_answer_is_asked_for_again_before_anybody_hears_of_it(cha
 
 async def test_calls_of_an_answer_that_broke_off_are_not_run(chat: Chat) -> None:
     answer = Answer(
-        text="Let me", tool_calls=(Call(name="think"),), error=ModelErrorKind.UNAVAILABLE
+        begins="Let me", tool_calls=(Call(name="think"),), error=ModelErrorKind.UNAVAILABLE
     )
     with pytest.raises(ModelError):
         await (await chat.loop(ScriptedModel([Rule(reply=answer)]))).run()
