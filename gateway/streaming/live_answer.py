@@ -30,8 +30,9 @@ FIRST = 0.5
 as it is."""
 AGAIN = 20.0
 """Seconds after which a draft that has not changed is sent again: it fades after 30."""
-GRACE = 20.0
-"""Seconds for a request that is under way when the text is whole."""
+GRACE = 10.0
+"""Seconds for a request that is under way when the text is whole: one that is given up may yet be
+carried out, after the whole text then."""
 LONGEST = 40_000
 """Characters that are shown while more come: each edit renders them all."""
 NEW_MESSAGE = 200
