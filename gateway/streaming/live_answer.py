@@ -35,6 +35,9 @@ GRACE = 10.0
 carried out, after the whole text then."""
 LONGEST = 40_000
 """Characters that are shown while more come: each edit renders them all."""
+MOST = 5
+"""Messages that are posted early; of a longer answer the others come when it is whole. One that
+goes as a file has not filled the chat by then."""
 NEW_MESSAGE = 200
 """Characters that the next message begins with, at the least: its first words may yet fit into the
 one before it."""
@@ -163,7 +166,7 @@ class LiveAnswer:
         if self._posts is None:
             await self._recall()
         assert self._posts is not None
-        bodies = bodies[: max(self._parts.composer.max_messages - 1, 1)]
+        bodies = bodies[: max(min(self._parts.composer.max_messages - 1, MOST), 1)]
         first_new = len(self._posts)
         for number, body in enumerate(bodies[first_new:], start=first_new):
             if number and len(body["text"]) < NEW_MESSAGE:

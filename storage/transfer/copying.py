@@ -31,6 +31,8 @@ from storage.transfer.contents import (
 from storage.transfer.kept import NAME, Kept, folder_of
 
 Tallies = dict[str, Tally]
+_LOOKS, _PAUSE = 10, 0.1
+"""For connections of others; the pause is seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,12 @@ def _refuse_existing(file: Path) -> None:
 
 
 def _refuse_in_use(url: str) -> None:
-    if others := database_of(url).others():
+    """A server needs a moment to notice that a connection was closed."""
+    for _ in range(_LOOKS):
+        if not (others := database_of(url).others()):
+            return
+        time.sleep(_PAUSE)
+    if others:
         raise StoreInUse(
             f"{database_of(url).description} is in use by {others} other connection(s) of Bough; "
             "stop the gateways on it"

@@ -19,7 +19,7 @@ from adapters.base import (
     Unreachable,
     Upload,
 )
-from adapters.events import Conversation, File, Message
+from adapters.events import Conversation, Message
 from adapters.telegram.adapter import TelegramAdapter
 from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.telegram_running import ANN, CHAT, FORUM, TOKEN, Inbox, running, started
@@ -264,8 +264,9 @@ async def test_a_document_of_ours_that_is_replied_to_is_fetched(
     telegram.say(ANN, ANN, "/import", reply_to=int(number))
     message = await arrived(telegram, adapter)
     assert message.reply_to == number
-    assert message.files == (File(message.files[0].ref, "log.jsonl", len(LOG.data)),)
-    assert await adapter.fetch(message.files[0].ref, LIMIT) == LOG.data
+    (file,) = message.files
+    assert (file.name, file.size, file.kind) == ("log.jsonl", len(LOG.data), "document")
+    assert await adapter.fetch(file.ref, LIMIT) == LOG.data
 
 
 @pytest.mark.parametrize("size", [LIMIT + 1, 20 * 1024 * 1024 + 1])

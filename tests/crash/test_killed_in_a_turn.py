@@ -103,7 +103,7 @@ def parts_of(running: Scene) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("command", "answer"), [("/help", "I am a bot"), ("/new", "A new conversation")]
+    ("command", "answer"), [("/help", "Just write to me"), ("/new", "A new conversation")]
 )
 async def test_a_command_that_was_only_committed_is_carried_out_once(
     running: Scene, command: str, answer: str

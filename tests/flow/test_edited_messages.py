@@ -261,7 +261,7 @@ async def test_an_edit_that_mentions_the_bot_is_a_new_message(store: Store) -> N
 async def test_an_edited_command_is_not_done_again(store: Store) -> None:
     async with gateway(ECHO, store=store) as g:
         command = await g.chat.say("/help")
-        await g.hears("I am a bot")
+        await g.hears("Just write to me")
         await g.chat.edit(command, "/new")
         await g.chat.edit(command, "just talk")
         said = await g.chat.say("hello")
@@ -279,7 +279,7 @@ async def test_a_command_that_an_edit_brings_is_done(store: Store) -> None:
         await g.hears("said: hello")
         unseen = replace(said, key="telegram:1:900", message_id="900")
         await g.chat.edit(unseen, "/help")
-        await g.hears("I am a bot")
+        await g.hears("Just write to me")
 
 
 async def test_a_strangers_edit_is_nothing(store: Store) -> None:

@@ -112,7 +112,8 @@ async def test_telegram_takes_the_file_of_a_long_answer(tmp_path: Path) -> None:
 
 
 async def test_discord_takes_the_file_of_a_long_answer(tmp_path: Path) -> None:
-    async with discord_gateway(tmp_path, [says("parent", LONG)]) as g:
+    whole = {"stream": False}  # else what is shown meanwhile stays, too
+    async with discord_gateway(tmp_path, [says("parent", LONG)], session=whole) as g:
         last = await talk(g, "long")
         assert "the whole text is in this file" in last["content"]
         assert len(g.said()) == 2

@@ -100,7 +100,7 @@ async def test_edits_of_what_the_bot_does_not_know_are_nothing(tmp_path: Path) -
         lost = g.say("lost")["message"]
         await g.start()
         command = g.say("/help")["message"]
-        await g.hears("I am a bot")
+        await g.hears("Just write to me")
         g.telegram.edit(command, "/new")
         g.telegram.edit(command, "not a command")
         await handled(g)
