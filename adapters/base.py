@@ -3,7 +3,7 @@
 An adapter is thin: pure `normalize` and `render`, and I/O. It keeps nothing and decides nothing.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -180,6 +180,8 @@ class CommandSpec:
     """Given on a message, it asks for its argument first."""
     private: bool = False
     """For private chats alone: shown in no group's menu."""
+    rights: bool = False
+    """It may change who may talk, so what comes after it waits until it is done."""
 
 
 Receive = Callable[[Update], Awaitable[None]]
@@ -209,10 +211,22 @@ class Adapter(Renderer, Protocol):
     """The platform, as in addresses."""
 
     async def start(self) -> str:
-        """Connect, check the credentials, register commands; return who the bot is, for people.
+        """Check the credentials; return who the bot is, for people. From now on it can send and
+        fetch. Nothing is received and nothing is changed there, so any number of processes may.
 
         Misconfigured where the credentials are wrong; Unavailable where the platform is not there.
         """
+        ...
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """Once started: what there is to receive from, each of which one process holds at a time.
+        None where any number of processes may receive side by side."""
+        ...
+
+    async def prepare(self, feeds: Collection[str]) -> None:
+        """Before `run`, which then receives from these feeds: register commands and menus. Raises
+        as `start` does."""
         ...
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
@@ -262,6 +276,11 @@ class Refused(AdapterError):
 
 class Unreachable(AdapterError):
     """The platform will never take any message for this conversation (blocked, kicked, gone)."""
+
+
+class Stopping(AdapterError):
+    """Nothing more is taken in: the process comes to its end, and whatever platform this came from
+    keeps it for the next one."""
 
 
 class Misconfigured(AdapterError):

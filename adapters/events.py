@@ -196,4 +196,6 @@ _TEXTS = ("text", "name", "quoted", "quoted_from", "words", "typed")
 def _clean_id(text: str) -> str:
     """U+FFFD and the number of what stood there: no platform gives ids like that, no token of ours
     is like that, so it is nobody else's."""
+    if clean(text) == text:
+        return text
     return "".join(c if clean(c) == c else f"�{ord(c):04x}" for c in text)

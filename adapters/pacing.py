@@ -26,6 +26,11 @@ class Limit:
     kept: int = 0
     """Places that only what lasts may take: signs of life leave them free."""
 
+    def part(self, part: float) -> "Limit":
+        """Of processes that share it, what one may use: at least one place."""
+        count = max(int(self.count * part), 1)
+        return Limit(count, self.seconds, min(int(self.kept * part), count - 1))
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -51,9 +56,10 @@ class Window:
         self._running = 0
         self._ended: deque[float] = deque()
 
-    def wait(self, now: float, *, fleeting: bool) -> float:
-        """Seconds until there is a place; infinite where one that runs must end first."""
-        limit = self.limit
+    def wait(self, now: float, *, fleeting: bool, part: float = 1.0) -> float:
+        """Seconds until there is a place; infinite where one that runs must end first. `part`: of
+        the limit that is ours, the rest being other processes'."""
+        limit = self.limit if part >= 1.0 else self.limit.part(part)
         while self._ended and self._ended[0] + limit.seconds <= now:
             self._ended.popleft()
         used = self._running + len(self._ended)
@@ -82,8 +88,8 @@ class _Chat:
     blocked: float = -math.inf
     """The platform asks to wait until then."""
 
-    def wait(self, now: float, *, fleeting: bool) -> float:
-        waits = [window.wait(now, fleeting=fleeting) for window in self.windows]
+    def wait(self, now: float, *, fleeting: bool, part: float = 1.0) -> float:
+        waits = [window.wait(now, fleeting=fleeting, part=part) for window in self.windows]
         return max(self.blocked - now, *waits, 0.0)
 
 
@@ -93,6 +99,8 @@ class Pacer:
 
     rates: Rates
     clock: Callable[[], float]
+    part: Callable[[], float] = lambda: 1.0
+    """How much of what the platform allows in all is ours; other processes have the rest."""
     _whole: _Chat = field(init=False)
     _chats: dict[tuple[str, str], _Chat] = field(default_factory=dict, init=False)
 
@@ -106,7 +114,7 @@ class Pacer:
 
     def wait_of_all(self, *, fleeting: bool = False) -> float:
         """The same, whatever the chat."""
-        return self._whole.wait(self.clock(), fleeting=fleeting)
+        return self._whole.wait(self.clock(), fleeting=fleeting, part=self.part())
 
     def take(self, to: Conversation, kind: str) -> Callable[[], None]:
         """Take a place; to be called when the request has ended, however it did."""

@@ -5,7 +5,7 @@ It ships with the package: tests, benches and whoever embeds Bough talk to a gat
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from adapters.base import (
@@ -67,6 +67,13 @@ class RecordingAdapter:
 
     async def start(self) -> str:
         return "a recording"
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        return (f"poll:{self.name}",)
+
+    async def prepare(self, feeds: Collection[str]) -> None:
+        """There is nothing to be told beforehand."""
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         self._receive = receive

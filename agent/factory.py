@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from typing import Protocol
 
 from agent.delegation.call.caller import Caller, Limits
 from agent.delegation.call.offer import offer
@@ -28,7 +29,7 @@ from agent.delegation.runner import Subagents
 from agent.delegation.tool import DelegateTool
 from agent.models.base import ModelSpec
 from agent.models.registry import RANKS, Models
-from agent.runtime.loop import Agent
+from agent.runtime.steps.agent import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
 from agent.tools.approval.guard import Guard
 from agent.tools.base import Call, Kit, Setting, Tool, Toolset, toolbox, with_parts
@@ -42,6 +43,23 @@ LOOKING = frozenset({Toolset.FILE_READ, Toolset.FILE, Toolset.TERMINAL})
 """Toolsets that read files or run commands: a child without any has no use for what was found."""
 
 
+class ChatChoices(Protocol):
+    """What holds in a conversation, by its address."""
+
+    def toolsets_at(self, address: str) -> frozenset[str]:
+        """Those that are switched on."""
+        ...
+
+    def instructions_at(self, address: str) -> str:
+        """What the operator tells the parent besides. Children are not told: what they are to know
+        stands in their task."""
+        ...
+
+    def model_at(self, address: str) -> str | None:
+        """The name of the parent's model, where it is not the tier's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AgentFactory:
     """Makes agents for whoever runs them: what they delegate is run by the `subagents` given."""
@@ -50,26 +68,20 @@ class AgentFactory:
     models: Models
     delegation: DelegationConfig
     tools: ToolsConfig
-    toolsets_at: Callable[[str], frozenset[str]]
-    """The toolsets that are switched on in a conversation, by its address."""
-    max_iterations: int
+    chats: ChatChoices
+    max_iterations: Callable[[], int]
     """Of the parent, in one turn."""
     guard: Guard
     """Stands before every tool that is given to anybody."""
     kits: tuple[Kit, ...] = ()
     """Make what parent and children may use besides thoughts, files and children of their own."""
-    instructions_at: Callable[[str], str] = lambda _: ""
-    """What the operator tells the parent besides in a conversation, by its address. Children are
-    not told: what they are to know stands in their task."""
-    model_at: Callable[[str], str | None] = lambda _: None
-    """The name of the parent's model in a conversation, where it is not the tier's."""
 
     def parent(
         self, subagents: Subagents, session: int, address: str, model: str | None = None
     ) -> Agent:
         """The agent that people talk to, for one turn of a session in a conversation: with the
         conversation's model, or with one by its name, where that is known."""
-        toolsets = self.toolsets_at(address)
+        toolsets = self.chats.toolsets_at(address)
         spec = self._parent_spec(address, model)
         caller = Caller(RANKS["parent"], 0, toolsets, prices=self.models.prices(spec))
         setting = Setting(session, address, child=False, window=spec.context_window)
@@ -80,22 +92,22 @@ class AgentFactory:
         return Agent(
             tier="parent",
             spec=spec,
-            system=parent_prompt(self.instructions_at(address)),
+            system=parent_prompt(self.chats.instructions_at(address)),
             company=COMPANY,
             tools=toolbox(*given, self._delegate(subagents, caller)),
-            max_iterations=self.max_iterations,
+            max_iterations=self.max_iterations(),
             max_calls=self.delegation.max_calls_per_reply,
         )
 
     def _parent_spec(self, address: str, model: str | None) -> ModelSpec:
-        named = (self.models.find(name) for name in (model, self.model_at(address)) if name)
+        named = (self.models.find(name) for name in (model, self.chats.model_at(address)) if name)
         return next(filter(None, named), self.models.tier("parent"))
 
     def child_tools(
         self, subagents: Subagents, delegation: Delegation, task: Task, activity: Activity
     ) -> Means:
         """What a worker works with: its toolsets, and, as an orchestrator, children of its own."""
-        spec = self.models.find(task.worker) or self.models.tier("worker")
+        spec = self.models.of_task(task.worker)
         setting = Setting(task.home, delegation.address, child=True, window=spec.context_window)
         known = (ThinkTool(), *self._child_files(task, activity), *self._more(setting))
         tools: list[Tool] = [
@@ -159,7 +171,7 @@ class AgentFactory:
         def seen(_: Call, what: str, path: str) -> None:
             activity.touched(what, path)
 
-        spec = self.models.find(task.worker) or self.models.tier("worker")
+        spec = self.models.of_task(task.worker)
         return file_tools(
             lambda _: self._workspace(task.home),
             seen=seen,
@@ -171,7 +183,7 @@ class AgentFactory:
         """What the parent hands over, or, where it says nothing, what it looked at last that has to
         do with the task; what is left out of that was not asked for, and nobody is told."""
         handoff = await asyncio.to_thread(parse_handoff, request.given)
-        spec = self.models.find(request.worker) or self.models.tier("worker")
+        spec = self.models.of_task(request.worker)
         limit = budget(spec.context_window, self.delegation.handoff_budget)
         if handoff is not None:
             hydrated = await self._hydrated(handoff, request, limit)

@@ -13,5 +13,9 @@ class SessionsFault(GatewayError):
     """A command on sessions cannot be carried out: no such entry, no such file."""
 
 
+class ExportFault(GatewayError):
+    """A session cannot be written as a file."""
+
+
 class InitEnded(GatewayError):
     """`bough init` cannot go on: no more answers, or a file that cannot be written."""

@@ -3,7 +3,6 @@
 import asyncio
 
 from agent.models.base import Model, ModelSpec
-from agent.models.budgets import Budgeted, Budgets
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback
 from agent.models.litellm.model import LitellmModel
@@ -11,8 +10,12 @@ from agent.models.litellm.prices import listed_prices
 from agent.models.media.pictures import Content, Seeing
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import ScriptedFiles
+from agent.models.spending.budgets import Budgeted, Budgets
+from agent.models.traced import Traced
 from agent.settings import TIERS, ModelConfig
-from gateway.config import Config
+from gateway.configuration.config import Config
+from gateway.monitoring.models import ObservedCalls
+from gateway.monitoring.observer import Observer
 
 
 async def known_models(config: Config) -> Models:
@@ -44,10 +47,13 @@ def _spec(name: str, given: ModelConfig) -> ModelSpec:
     return ModelSpec(name=name, api_key=keys[0] if keys else key, api_keys=keys, **more)
 
 
-def guarded(model: Model, models: Models, budgets: Budgets, content: Content) -> Model:
-    """Each model with the pictures that it sees, within the budgets, by its own price; then the
-    fallbacks."""
-    return Fallback(Budgeted(Seeing(model, content), budgets), models)
+def guarded(
+    model: Model, models: Models, budgets: Budgets, content: Content, observer: Observer
+) -> Model:
+    """Each model with the pictures that it sees, within the budgets, by its own price, and counted;
+    then the fallbacks."""
+    each = ObservedCalls(Traced(Budgeted(Seeing(model, content), budgets)), observer)
+    return Fallback(each, models)
 
 
 def routed_model(default: Model) -> RoutedModel:

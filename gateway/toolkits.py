@@ -16,14 +16,16 @@ from agent.tools.memory.opening import opening
 from agent.tools.memory.tool import memory_kit
 from agent.tools.message import message_kit
 from agent.tools.schedule.tool import schedule_kit
+from agent.tools.terminal.elsewhere import TOPIC as COMMANDS
 from agent.tools.terminal.terminal import Terminal
 from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
 from gateway.chats.settings import ChatSettings
 from gateway.commands.memory import tell_noted
-from gateway.config import Config
+from gateway.configuration.config import Config
 from gateway.outbound.composer import Composer
 from gateway.outbound.messenger import GatewayMessenger
+from gateway.processes.switchboard import Switchboard
 from storage.lock import file_of
 from storage.records.entries import Draft
 from storage.store import Store, Transaction
@@ -31,6 +33,11 @@ from storage.store import Store, Transaction
 if TYPE_CHECKING:
     from agent.models.media.transcription import Transcriber
     from agent.tools.web.client import WebClient
+
+
+KEPT = 86_400.0
+"""Seconds in which what a dead process wrote of itself is still there: whether a child was paused
+is asked by who takes it over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +53,17 @@ class Toolkits:
     """A text without what must not be known."""
 
     @classmethod
-    def of(cls, settings: ChatSettings, store: Store, redact: Callable[[str], str]) -> "Toolkits":
+    def of(
+        cls,
+        settings: ChatSettings,
+        store: Store,
+        redact: Callable[[str], str],
+        switchboard: Switchboard,
+    ) -> "Toolkits":
         config = settings.config
         ours, secret = own_files(config)
         terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
+        switchboard.on(COMMANDS, terminal.heard)
         web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
         return cls(settings, Servers(config.mcp), terminal, web, redact)
 
@@ -77,6 +91,18 @@ class Toolkits:
         """Start the servers, and tell of commands that the process before this one left."""
         self.servers.start()
         await self.terminal.recover()
+
+    async def end_commands(self, session: int) -> int:
+        """End what a chat's session runs in the background, in whichever process; how many there
+        were."""
+        return await self.terminal.stop_anywhere(session)
+
+    async def look_after(self) -> None:
+        """Now and then, where there are several processes: tell of commands of those that died,
+        and remove what they left."""
+        if self.terminal.store.jobs is not None:
+            await self.terminal.recover()
+            await self.terminal.store.run(lambda tx: tx.ephemeral.prune(KEPT))
 
     async def ready(self, address: str) -> None:
         """Wait for the tools of a conversation that have only just been started."""

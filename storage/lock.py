@@ -153,5 +153,6 @@ def _holder(inode: int) -> str:
 def _in_use(database: Path, holder: str) -> StoreInUse:
     return StoreInUse(
         f"another bough uses {database}{f' (pid {holder})' if holder else ''}; "
-        "stop it or set [storage] url"
+        "stop it, set [storage] url to another one, or, for several processes, to a PostgreSQL: "
+        "bough db copy FROM TO moves everything there"
     )

@@ -7,16 +7,20 @@ must have no other effect. It is shielded from cancellation: once begun, it comm
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
+from storage.ephemeral import Ephemeral
+from storage.jobs import Jobs, TakenJob
+from storage.leases import Leases
+from storage.news import Committed
 from storage.records.blobs import Blobs
 from storage.records.buttons import ButtonRow
-from storage.records.chats.chat_settings import ChatChoiceChange, ChatChoices
+from storage.records.chats.chat_settings import ChatChoices
 from storage.records.chats.live_messages import LiveMessages
-from storage.records.chats.people import Requests, Right, Rights
+from storage.records.chats.people import Requests, Rights
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Entry, Json, Overview, Usage
+from storage.records.figures.backlog import Backlogs
 from storage.records.inbox_outbox import (
     Arrival,
     InboxRow,
@@ -26,8 +30,10 @@ from storage.records.inbox_outbox import (
     StoredFile,
     Thread,
 )
-from storage.records.ledger import LedgerGroup, LedgerLine, Spending
+from storage.records.ledger import Ledger
 from storage.records.questions import Questions
+from storage.records.retention.forgetting import Forgettings, People
+from storage.records.retention.pruning import Pruning
 from storage.records.tools.commands import Commands
 from storage.records.tools.grants import Grants
 from storage.records.tools.notes import Notes
@@ -63,7 +69,14 @@ class Inbox(Protocol):
         """Say which entry the row became."""
         ...
 
-    def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None: ...
+    def hold(self, row: InboxRow) -> None:
+        """Keep what came when the row is done, too: somebody may want to ask it again."""
+        ...
+
+    def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
+        """What came goes with it, where it is done and not held: its entry has the words. Of what
+        failed it is kept."""
+        ...
 
     def name_in(self, session: int, identity: str) -> str:
         """What somebody called themselves when they last wrote there; "" where they are not among
@@ -82,7 +95,9 @@ class Outbox(Protocol):
         ...
 
     def sent(self, row: int, message_id: str | None) -> None:
-        """Mark as sent; with an id and an entry, the message link is recorded too."""
+        """Mark as sent; with an id and an entry, the message link is recorded too. What the message
+        says goes, unless it has buttons, is a question's or grows while a turn runs: of those it
+        is read again."""
         ...
 
     def failed(self, row: int, error: str) -> None: ...
@@ -146,28 +161,6 @@ class Delegations(Protocol):
         result: str | None = None,
     ) -> None:
         """Change what is given. `usage` is added to what was there."""
-        ...
-
-
-class Ledger(Protocol):
-    """What model calls used, and for whom. Lines are only ever added."""
-
-    def add(self, line: LedgerLine) -> None: ...
-
-    def by_tier(self, delegation: int) -> dict[str, Usage]:
-        """What each tier used in one delegation."""
-        ...
-
-    def total(
-        self, *, since: float, address: str | None = None, person: str | None = None
-    ) -> Spending:
-        """Since a time in Unix seconds: of one conversation or person, or of all."""
-        ...
-
-    def grouped(
-        self, by: LedgerGroup, *, since: float, address: str | None = None
-    ) -> list[tuple[str, Spending]]:
-        """The same in groups, the dearest first."""
         ...
 
 
@@ -252,7 +245,8 @@ class Directory(Protocol):
 
 
 class Search(Protocol):
-    """Full-text search over the entries that were followed. See search.py for what is found."""
+    """Full-text search over the entries that were followed. `storage/search/query.py` says
+    what is found."""
 
     def find(
         self, words: str, sessions: Collection[int], *, limit: int = 10, before: int | None = None
@@ -310,32 +304,48 @@ class Transaction(Protocol):
     @property
     def pairing(self) -> Requests: ...
     @property
+    def leases(self) -> Leases: ...
+    @property
+    def backlog(self) -> Backlogs: ...
+    @property
+    def forgettings(self) -> Forgettings: ...
+    @property
+    def people(self) -> People: ...
+    @property
+    def pruning(self) -> Pruning: ...
+    @property
+    def ephemeral(self) -> Ephemeral: ...
+    @property
     def now(self) -> float:
         """Unix seconds, one value for the whole transaction."""
         ...
 
+    def take(self, session: int) -> TakenJob | None:
+        """Have this process do what is due in a session, as soon as it is committed. None where
+        that is for whoever is first: it works on nothing now, or somebody does on this session."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What a commit left for others to do."""
-
-    sessions: frozenset[int]
-    """Their inbox got rows."""
-    outbox: bool
-    """The outbox got rows."""
-    schedules: bool = False
-    """Something may be due at another time than before."""
-    rights: Mapping[str, Right | None] = field(default_factory=dict)
-    """By identity, what somebody may do from now on; None: nothing."""
-    choices: tuple[ChatChoiceChange, ...] = ()
-    """What was chosen for conversations, in order."""
-
-    def __bool__(self) -> bool:
-        grew = bool(self.sessions or self.rights or self.choices)
-        return grew or self.outbox or self.schedules
+    def signal(self, topic: str, message: Json) -> None:
+        """Say something to the other processes on this database, once it is committed. They hear
+        it at once or never: nothing may depend on it alone."""
+        ...
 
 
 class Store(Protocol):
+    @property
+    def process(self) -> str:
+        """A name that no other process on this database has, nor had."""
+        ...
+
+    @property
+    def jobs(self) -> Jobs | None:
+        """How sessions are shared with other processes; None where this is the only one."""
+        ...
+
+    async def listen(self) -> None:
+        """Hear what other processes commit, until cancelled."""
+        ...
+
     async def run(self, work: Callable[[Transaction], T]) -> T: ...
 
     async def read(self, work: Callable[[Transaction], T]) -> T: ...
@@ -343,7 +353,13 @@ class Store(Protocol):
     def watch(self, listener: Callable[[Committed], None]) -> None:
         """Have `listener` called, on the event loop, after every commit of `run` that put
         something into an inbox or the outbox, or changed a schedule, a right or a choice: before
-        its caller goes on, and whether or not that one still waits. A failed commit is not told."""
+        its caller goes on, and whether or not that one still waits. A failed commit is not told.
+        Those of other processes follow as they are heard (`listen`)."""
+        ...
+
+    async def grown(self, seconds: float) -> None:
+        """Wait until `run` has committed entries of sessions since this was last waited for, but no
+        longer than so many seconds. For one who waits."""
         ...
 
     async def guard(self) -> None:
@@ -358,6 +374,10 @@ class Store(Protocol):
     async def rescue(self) -> str:
         """After StoreLost: close, and save what is still open where it can be. What came of it and
         what to do, for people; "" where there was nothing to save."""
+        ...
+
+    def hasten(self) -> None:
+        """The process ends: wait only moments from now on for who else holds the database."""
         ...
 
     async def close(self) -> None: ...

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -40,6 +40,7 @@ from adapters.discord.client import (
     may_hear_all,
     new_client,
 )
+from adapters.discord.follow_ups import acknowledged
 from adapters.discord.handles import INTERACTION_CALLBACK, Deferrals, Handle
 from adapters.discord.inbound.receiver import Receiver
 from adapters.discord.render import render
@@ -51,6 +52,7 @@ from adapters.discord.rest import (
     ThreadArchived,
     ThreadExists,
     adapter_error,
+    timely,
 )
 from adapters.events import Conversation
 
@@ -92,8 +94,14 @@ class DiscordAdapter:
         self._private_chats: dict[int, int] = {}
         """User → channel, of the private chats opened here."""
         self._client: discord.Client | None = None
+        """To send with: it never connects to the gateway."""
         self._rest: Rest | None = None
+        self._gateway: discord.Client | None = None
+        """To receive with, while it runs."""
         self._receiver: Receiver | None = None
+        self._count = shards or 1
+        self._held: list[int] = []
+        """Numbers of the connections that are this process's; none: all."""
         self._ready = asyncio.Event()
 
     def label(self, text: str) -> str:
@@ -103,27 +111,37 @@ class DiscordAdapter:
         return render(markdown)
 
     async def start(self) -> str:
-        """Log in and register the commands. May be called again after it, or `run`, has failed."""
+        """Log in. May be called again after it, or `run`, has failed."""
         await self.close()
         try:
-            client, rest, me = await self._signed_in(self._shards or 1)
-            if self._shards is None and (asked := await _shards_asked_for(rest)) > 1:
-                await self.close()
-                client, rest, me = await self._signed_in(asked)
-            await self._register_commands(client, rest)
+            _, rest, me = await self._signed_in()
+            self._count = self._shards or await _shards_asked_for(rest)
         except AdapterError as problem:
             await self.close()
             raise _start_failed(problem, self._api_base) from problem.__cause__
-        listen_to_all(client)
-        self._receiver = Receiver(client, me, self._deferrals, self._ready.set, self._commands)
         return str(me)
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """A connection is one process's. What is said in it depends on how many there are."""
+        return tuple(f"shard:discord:{number}/{self._count}" for number in range(self._count))
+
+    async def prepare(self, feeds: Collection[str]) -> None:
+        self._held = [number for number, name in enumerate(self.feeds) if name in feeds]
+        client, rest = self._client, self._rest
+        if client is None or rest is None:
+            raise Unavailable("the Discord adapter is not started")
+        try:
+            await self._register_commands(client, rest)
+        except AdapterError as problem:
+            raise _start_failed(problem, self._api_base) from problem.__cause__
 
     async def look(self, trace: aiohttp.TraceConfig | None = None) -> Checkup:
         """Who the bot is and whether it hears what names nobody, and nothing that changes anything
         there. `trace` is shown the answers. Raises as `start` does."""
         await self.close()
         try:
-            client, _, me = await self._signed_in(1, trace)
+            client, _, me = await self._signed_in(trace)
             hears_all = may_hear_all(client)
         except AdapterError as problem:
             raise _start_failed(problem, self._api_base) from problem.__cause__
@@ -132,10 +150,10 @@ class DiscordAdapter:
         return Checkup(str(me), hears_all=hears_all, to_hear_all=TO_HEAR_ALL)
 
     async def _signed_in(
-        self, shards: int, trace: aiohttp.TraceConfig | None = None
+        self, trace: aiohttp.TraceConfig | None = None
     ) -> tuple[discord.Client, Rest, discord.ClientUser]:
-        self._client = client = new_client(self._api_base, self._gateway_url, shards)
-        client.http.http_trace = trace
+        self._client = client = new_client(self._api_base, self._gateway_url)
+        client.http.http_trace = trace or timely()
         self._rest = rest = Rest(client)
         return client, rest, await self._log_in(client)
 
@@ -165,10 +183,22 @@ class DiscordAdapter:
         )
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
-        """See Adapter.run. `start` comes first. Misconfigured where Discord ends it for good."""
-        if self._receiver is None:
+        """See Adapter.run. `start` comes first. Misconfigured where Discord ends it for good. Its
+        connections are its own, so that what is sent meanwhile does not end with them."""
+        if self._rest is None:
             raise Unavailable("the Discord adapter is not started")
-        await self._receiver.run(receive, cursors)
+        client = new_client(self._api_base, self._gateway_url, self._count, self._held)
+        self._gateway = client
+        try:
+            me = await self._log_in(client)
+            listen_to_all(client)
+            ready = self._ready.set
+            self._receiver = Receiver(client, me, self._deferrals, ready, self._commands)
+            await self._receiver.run(receive, cursors)
+        finally:
+            self._gateway = self._receiver = None
+            self._ready.clear()
+            await close(client)
         raise Unavailable("the connection to Discord has ended")
 
     async def wait_ready(self) -> None:
@@ -177,7 +207,7 @@ class DiscordAdapter:
     async def close(self) -> None:
         """To be called when `run` has ended; also after a failed start, and more than once."""
         client, rest = self._client, self._rest
-        self._client = self._rest = self._receiver = None
+        self._client = self._rest = None
         self._ready.clear()
         if rest is not None:
             await rest.close()
@@ -240,8 +270,8 @@ class DiscordAdapter:
 
     async def _answer(self, rest: Rest, handle: Handle, post: Post) -> str:
         """Put the message where the command's "thinking…" stands."""
-        await self._deferrals.settled(post.handle)
-        return await rest.message_id(
+        answer = partial(
+            rest.message_id,
             "PATCH",
             f"{_FOLLOW_UPS}/messages/@original",
             payload.changed_message(post),
@@ -249,20 +279,21 @@ class DiscordAdapter:
             webhook_id=self._application_id(),
             webhook_token=handle.token,
         )
+        return await acknowledged(self._deferrals, handle, answer)
 
     async def _edit(self, rest: Rest, edit: Edit) -> None:
         handle = Handle.parse(edit.handle)
         if handle is not None and handle.kind == "aside":
             # It stands in no channel: only the press leads to it.
-            await self._deferrals.settled(edit.handle)
-            await rest.call(
+            change = partial(
+                rest.call,
                 "PATCH",
                 f"{_FOLLOW_UPS}/messages/@original",
                 payload.changed_message(edit),
                 webhook_id=self._application_id(),
                 webhook_token=handle.token,
             )
-            return
+            return await acknowledged(self._deferrals, handle, change)
         channel = await self._channel(rest, edit.conversation)
         change = partial(
             rest.call,

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import TypedDict
 
 import discord
@@ -53,9 +53,12 @@ class _ShardedClient(discord.AutoShardedClient):
             await asyncio.sleep(_IDENTIFY_SECONDS)
 
 
-def new_client(api_base: str, gateway_url: str | None, shards: int = 1) -> discord.Client:
-    """A client without caches of members and messages, with so many connections, and without
-    privileged intents; but see `listen_to_all`.
+def new_client(
+    api_base: str, gateway_url: str | None, shards: int = 1, held: Sequence[int] = ()
+) -> discord.Client:
+    """A client without caches of members and messages, and without privileged intents; but see
+    `listen_to_all`. It holds all of so many connections, or those that are named: other processes
+    hold the rest.
 
     discord.py keeps both addresses in classes, so there is one Discord in a process.
     Misconfigured where an address cannot be one.
@@ -68,7 +71,8 @@ def new_client(api_base: str, gateway_url: str | None, shards: int = 1) -> disco
     )
     _quiet()
     if shards > 1:
-        return _ShardedClient(shard_count=shards, **_options())
+        ids = list(held) or list(range(shards))
+        return _ShardedClient(shard_count=shards, shard_ids=ids, **_options())
     return discord.Client(**_options())
 
 

@@ -24,6 +24,7 @@ from adapters.base import (
 )
 from adapters.cleaning import clean, printable
 from adapters.discord.payload import form
+from adapters.timeliness import ensure_timely
 from adapters.wording import network_words
 
 PLATFORM_ERRORS = (
@@ -41,6 +42,7 @@ _RETRY_AFTER_SECONDS = 60.0
 _WORDS = 300
 """Characters of what Discord says."""
 _UNKNOWN_CHANNEL, _UNKNOWN_USER = 10003, 10013
+_UNKNOWN_WEBHOOK = 10015
 _MISSING_PERMISSIONS = 50013
 _THREAD_EXISTS = 160004
 _THREAD_ARCHIVED = 50083
@@ -49,6 +51,10 @@ _REPLY_NOT_ALLOWED = frozenset({160002, 160009, 160010})
 
 class ReplyRefused(Refused):
     """The message may be sent, but not as a reply: the bot must not read the history here."""
+
+
+class NotAcknowledged(Refused):
+    """Discord knows of no interaction that is acknowledged and has that token."""
 
 
 class ThreadExists(Refused):
@@ -123,6 +129,17 @@ class Rest:
             call.exception()
 
 
+def timely() -> aiohttp.TraceConfig:
+    """Has each request, and each time that discord.py makes it again, go out only while it may."""
+
+    async def begins(*_: object) -> None:
+        ensure_timely()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(begins)
+    return trace
+
+
 def adapter_error(error: Exception) -> AdapterError:
     """One of PLATFORM_ERRORS in the words of the seam."""
     match error:
@@ -140,6 +157,8 @@ def _of_status(error: discord.HTTPException) -> AdapterError:
     text = _discords_words(error)
     if error.code in _REPLY_NOT_ALLOWED:
         return ReplyRefused(text)
+    if error.code == _UNKNOWN_WEBHOOK:
+        return NotAcknowledged(text)
     if error.code == _THREAD_EXISTS:
         return ThreadExists(text)
     if error.code == _THREAD_ARCHIVED:

@@ -1,8 +1,9 @@
 """Telegram, through python-telegram-bot's `Bot` and a getUpdates loop of our own."""
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar, assert_never
 
@@ -24,14 +25,20 @@ from adapters.base import (
     Receive,
     Refused,
     Suggest,
-    Throttled,
     Typing,
     Unavailable,
     Unreachable,
 )
 from adapters.cleaning import clean
 from adapters.events import Conversation
-from adapters.telegram.errors import adapter_errors, is_unauthorized, refused_token
+from adapters.inbound.ordering import Alone, of_rights
+from adapters.telegram.errors import (
+    adapter_errors,
+    hidden,
+    is_unauthorized,
+    refused_token,
+    start_errors,
+)
 from adapters.telegram.files import fetch
 from adapters.telegram.inbound.normalize import PLATFORM
 from adapters.telegram.inbound.polling import Poller, PollingRequest
@@ -63,8 +70,8 @@ class Source(Protocol):
     async def run(self, receive: Receive) -> None: ...
 
 
-MakeSource = Callable[[telegram.Bot, str, Callable[[], object]], Source]
-"""Bot, token, what to call once updates arrive → where they come from."""
+MakeSource = Callable[[telegram.Bot, str, Callable[[], object], Alone], Source]
+"""Bot, token, what to call once updates arrive, which are taken in alone → where they come from."""
 
 
 class TelegramAdapter:
@@ -94,6 +101,7 @@ class TelegramAdapter:
         self._token = token
         self._commands = tuple(commands)
         self._owners = tuple(owners)
+        polling = PollingRequest(connection_pool_size=1, connect_timeout=10, read_timeout=10)
         self._bot = telegram.Bot(
             token,
             base_url,
@@ -101,16 +109,15 @@ class TelegramAdapter:
             request=HTTPXRequest(
                 connection_pool_size=64, connect_timeout=10, read_timeout=20, pool_timeout=20
             ),
-            get_updates_request=PollingRequest(
-                connection_pool_size=1, connect_timeout=10, read_timeout=10
-            ),
+            get_updates_request=polling,
         )
         self._closed = False
         self._ready = asyncio.Event()
+        ready, alone = self._ready.set, of_rights(self._commands)
         self._source: Source = (
-            source(self._bot, token, self._ready.set)
+            source(self._bot, token, ready, alone)
             if source is not None
-            else Poller(self._bot, token, poll_timeout, self._ready.set)
+            else Poller(self._bot, token, poll_timeout, ready, polling, alone)
         )
 
     def label(self, text: str) -> str:
@@ -124,24 +131,29 @@ class TelegramAdapter:
         updates, and takes them from whoever has them: who only looks here takes nothing."""
         await self.close()
         self._closed = False
-        try:
-            with adapter_errors(self._token):
-                await self._prepare()
-        except Throttled as error:
-            raise Unavailable(f"Telegram: {error}") from None
-        except (Refused, Unreachable) as error:
-            raise Unavailable(
-                f"Telegram does not let the bot start ({error}); where that stays, check "
-                "[telegram] token, and base_url where it is set: bough doctor --fix"
-            ) from None
+        with start_errors(self._token):
+            try:
+                await self._bot.initialize()
+            except InvalidToken:  # 401, or 404 for what does not even look like a token
+                raise refused_token() from None
         return f"@{self._bot.username}"
 
-    async def _prepare(self) -> None:
-        try:
-            await self._bot.initialize()
-        except InvalidToken:  # 401, or 404 for what does not even look like a token
-            raise refused_token() from None
-        await set_menus(self._bot, self._commands, self._owners)
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """A bot is polled by one process, and any number serve its webhook."""
+        if not isinstance(self._source, Poller):
+            return ()
+        bot = self._token.partition(":")[0]
+        return (f"poll:telegram:{hashlib.sha256(bot.encode()).hexdigest()[:12]}",)
+
+    async def prepare(self, feeds: Collection[str]) -> None:
+        """Menus that Telegram refuses are only missed: it is served without them."""
+        with start_errors(self._token):
+            try:
+                await set_menus(self._bot, self._commands, self._owners)
+            except BadRequest as error:
+                said = hidden(str(error), self._token)
+                log.warning("Telegram refuses the menus of commands: %s", said)
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """Cursors are not needed: Telegram keeps what it has not heard to be committed.

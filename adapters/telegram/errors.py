@@ -65,6 +65,45 @@ def adapter_errors(token: str) -> Iterator[None]:
         raise adapter_error(error, token) from None
 
 
+@contextmanager
+def start_errors(token: str) -> Iterator[None]:
+    """The same for a start: Misconfigured where no waiting helps, or Unavailable."""
+    try:
+        with adapter_errors(token):
+            try:
+                yield
+            except TelegramError as error:
+                raise refusal(error, token) or error from None
+    except Throttled as error:
+        raise Unavailable(f"Telegram: {error}") from None
+    except (Refused, Unreachable) as error:
+        raise Unavailable(
+            f"Telegram does not let the bot start ({error}); where that stays, check "
+            "[telegram] token, and base_url where it is set: bough doctor --fix"
+        ) from None
+
+
+def refusal(error: TelegramError, token: str) -> Misconfigured | None:
+    """What to do where Telegram refuses a request that every start makes, and will refuse it the
+    next time too; None where waiting may help."""
+    match error:
+        case InvalidToken() if is_unauthorized(error):
+            return refused_token()
+        case InvalidToken():  # 404
+            return Misconfigured(
+                "there is no Bot API at [telegram] base_url for this token: check both, or remove "
+                "base_url, and run bough doctor"
+            )
+        case BadRequest():
+            return Misconfigured(
+                f"Telegram does not let the bot start ({hidden(str(error), token)}): check "
+                "[telegram] token, and base_url, where it is set: it must lead to the Bot API "
+                "server at which the bot is logged in. bough doctor tries both"
+            )
+        case _:
+            return None
+
+
 def adapter_error(error: TelegramError, token: str) -> AdapterError:
     text = hidden(str(error), token)
     match error:

@@ -7,7 +7,7 @@ says to the model never presses anything by accident.
 import asyncio
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -91,6 +91,13 @@ class TerminalAdapter:
                 (body,) = self.render(reopened.text)
                 self.screen.post(uuid.uuid4().hex, body, ())
         return "this terminal"
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        return ()
+
+    async def prepare(self, feeds: Collection[str]) -> None:
+        """There is nothing to be told beforehand."""
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """Until the end of the input."""

@@ -22,27 +22,32 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Compacting:
     model: Model
-    config: CompactionConfig
+    settings: Callable[[], CompactionConfig]
     writer: ModelSpec | None = None
     """The model that writes summaries; None: the one whose context they are for."""
+
+    @property
+    def config(self) -> CompactionConfig:
+        """As it is now."""
+        return self.settings()
 
     async def run(self, loop: Loop, keep: Callable[[], str] = lambda: "") -> Result:
         """Run a loop; where the provider says that the context is too long, again after a
         compaction, as often as the model has answered in between. `keep` as in `compact`. Raises
         ModelError."""
-        answers = -1
+        answers, run = -1, loop.agent_run
         while True:
             try:
                 return await loop.run()
             except ModelError as error:
-                before, answers = answers, _answers(loop.journal.path)
+                before, answers = answers, _answers(run.journal.path)
                 too_long = error.kind is ModelErrorKind.CONTEXT_LENGTH and not error.partial
                 if not too_long or answers == before:
                     raise
-                account = loop.account
-                purpose, spec = account.purpose, loop.agent.spec
+                account, spec = run.account, run.agent.spec
+                purpose = account.purpose
                 if not await self.compact(
-                    loop.journal, spec, purpose, refused=True, account=account, keep=keep()
+                    run.journal, spec, purpose, refused=True, account=account, keep=keep()
                 ):
                     raise
 

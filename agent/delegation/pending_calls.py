@@ -1,6 +1,7 @@
 """Results that come after their call: decided by people, from the background, or cut off, so that
 no call stays open for ever."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.delegation.outcomes import Finished
@@ -8,15 +9,18 @@ from agent.delegation.result import to_text
 from agent.delegation.runner import Subagents
 from agent.delegation.settlement import interrupt, result_arrival, result_of, settle_call
 from agent.models.base import ToolCall
-from agent.runtime.loop import INTERRUPTED, Loop, outcome_draft
-from agent.runtime.next_step import RunTools, calls_of, next_step, suspended_calls
+from agent.runtime.loop import Loop
+from agent.runtime.next_step import RunTools, calls_of, next_step
 from agent.runtime.side_branch import branch_end
+from agent.runtime.steps.tool_runs import INTERRUPTED, outcome_draft
+from agent.runtime.waiting_calls import waiting_on
 from agent.tools.base import Done
 from storage.records.delegations import Delegation
 from storage.records.entries import Entry, Kind
 from storage.records.inbox_outbox import DelegationRow, InboxKind, InboxRow, Resume
 from storage.records.questions import QuestionState
 from storage.store import Store, Transaction
+from storage.traces import without_trace
 from storage.tree.paths import from_first_kept
 
 UNDECIDED = "Error: stopped before anybody decided; nothing more was done"
@@ -45,9 +49,26 @@ def settle_running(tx: Transaction, session: int, path: list[Entry]) -> None:
             )
 
 
-def settle_waiting(tx: Transaction, session: int, path: list[Entry]) -> None:
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What there is to be settled on a path: of a long one, far less than its context."""
+
+    leaf: int | None
+    tail: tuple[Entry, ...]
+    """See path_tail."""
+    waiting: Mapping[tuple[int, str], int]
+    """See suspended_calls."""
+
+
+def unsettled(tx: Transaction, leaf: int | None) -> Unsettled:
+    return Unsettled(leaf, path_tail(tx, leaf), waiting_on(tx, leaf))
+
+
+def settle_waiting(
+    tx: Transaction, session: int, path: list[Entry], waiting: Mapping[tuple[int, str], int]
+) -> None:
     """Answer the calls that wait for people, below the end of `path`, and extend it."""
-    for (entry_id, call_id), question in suspended_calls(path).items():
+    for (entry_id, call_id), question in waiting.items():
         entry = tx.tree.entry(entry_id)
         call = next(call for call in calls_of(entry) if call.id == call_id)
         otherwise = UNDECIDED if _was_withdrawn(tx, question) else INTERRUPTED
@@ -112,7 +133,7 @@ def pending_call(tx: Transaction, row: InboxRow) -> PendingCall | None:
     """What a row of kind resume, result or background goes on with; None for other kinds."""
     match row.kind:
         case InboxKind.RESUME:
-            question = tx.questions.get(Resume(**row.payload).question)
+            question = tx.questions.get(Resume(**without_trace(row.payload)).question)
             if "delegation" not in question.subject:
                 subject = question.subject
                 return PendingCall(
@@ -125,7 +146,7 @@ def pending_call(tx: Transaction, row: InboxRow) -> PendingCall | None:
                 )
             return _call_of(tx.delegations.get(question.subject["delegation"]), question.id)
         case InboxKind.RESULT | InboxKind.BACKGROUND:
-            about = DelegationRow(**row.payload)
+            about = DelegationRow(**without_trace(row.payload))
             return _call_of(tx.delegations.get(about.delegation), None)
         case _:
             return None

@@ -54,7 +54,7 @@ class DelegateTool:
             top=self._top,
         )
         async with self._begins:
-            rows = await self._subagents.begun(origin)
+            rows = await self._subagents.store.read(origin.begun)
             if not rows:
                 started = await self._subagents.started(origin, self.name)
                 tasks = await self._planner.plan(call.arguments, call.session, started)

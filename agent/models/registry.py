@@ -51,6 +51,10 @@ class Models:
         meant = self.meant(name)
         return meant[0] if len({spec.model for spec in meant}) == 1 else None
 
+    def of_task(self, name: str) -> ModelSpec:
+        """The model that a task was given; the worker's where the configuration lost it since."""
+        return self.find(name) or self.tier("worker")
+
     def meant(self, name: str) -> tuple[ModelSpec, ...]:
         """All entries that `name` may mean. They have one model string, or it is ambiguous."""
         if found := self._tiers.get(name) or self._presets.get(name):

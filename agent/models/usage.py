@@ -9,7 +9,6 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from agent.models.base import Reply, Request, price
 from agent.text.sizing import BYTES_PER_TOKEN, PICTURE_TOKENS, size
@@ -60,7 +59,7 @@ def readable_usage(given: object) -> Json | None:
     return kept
 
 
-def _number(name: str, value: object) -> Any:
+def _number(name: str, value: object) -> object:
     if isinstance(value, Mapping):
         return {key: found for key, one in value.items() if (found := count(one)) is not None}
     return dollars(value) if name == "cost" else count(value)

@@ -9,7 +9,6 @@ has seen must not change afterwards.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from agent.models.media.pictures import picture_part
 from agent.models.replay import replayed
@@ -102,6 +101,23 @@ def grown(before: Context | None, path: Sequence[Entry], model: str | None) -> C
     settled = start + entries
     first, last = (path[0], path[settled - 1]) if settled else (None, None)
     return Context(messages, model, settled_messages, settled, first, last, company)
+
+
+STEP = 2_000
+"""Entries that are told at a time."""
+
+
+def steps(
+    before: Context | None, path: Sequence[Entry], model: str | None, at_once: int = STEP
+) -> list[int]:
+    """How far to let a context grow at a time until it is that of the whole path: others want the
+    interpreter in between. The newest compaction is within the first step."""
+    if before is not None and before.begins(path, model):
+        told = before.settled
+    else:
+        compactions = (at for at in reversed(range(len(path))) if path[at].kind is Kind.COMPACTION)
+        told = next(compactions, 0) if has_compaction(path) else 0
+    return [*range(told + at_once, len(path), at_once), len(path)]
 
 
 def conversation(context: Context, system: str, company: str) -> list[Json]:
@@ -292,7 +308,7 @@ def _late_result(entry: Entry) -> Json:
     return {"role": "user", "content": f"<late result{which}>\n{text}\n</late result>"}
 
 
-def _one_line(value: Any) -> str:
+def _one_line(value: object) -> str:
     """An attribute of a tag. An imported call may be called anything."""
     return " ".join(_text(value).split())
 
@@ -302,7 +318,7 @@ def _summary(of: str, entry: Entry) -> Json:
     return {"role": "user", "content": f"<summary of {of}>\n{text}\n</summary of {of}>"}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     match value:
         case None:
             return ""

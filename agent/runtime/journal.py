@@ -1,4 +1,4 @@
-"""One session as the turn that holds it sees it: its path, and the only pen.
+"""One session as the turn that holds it sees it: its path, which only that turn appends to.
 
 A journal belongs to one epoch. When another turn claims the session, appending raises EpochLost.
 """
@@ -8,12 +8,15 @@ from collections.abc import Callable
 from functools import partial
 
 from agent.concurrency import off_loop
-from agent.runtime.context import Context, conversation, grown
+from agent.runtime.context import Context, conversation, grown, steps
 from storage.records.entries import Draft, Entry, Json
 from storage.store import Store, Transaction
 
 Alongside = Callable[[Transaction, Entry], None]
 """What else belongs into the transaction that appends an entry."""
+
+_LONGEST_PAUSE = 0.02
+"""Seconds between two steps of telling what is long, in which others have the interpreter."""
 
 
 class Journal:
@@ -56,8 +59,19 @@ class Journal:
     async def messages(self, model: str, system: str, company: str) -> list[Json]:
         """What a model is shown: its instructions and the path. Not to be changed."""
         path = self.path
-        self._context = await off_loop(len(path), partial(grown, self._context, path, model))
-        return conversation(self._context, system, company)
+        context = await self._grown(path, model)
+        self._context = context
+        return conversation(context, system, company)
+
+    async def _grown(self, path: tuple[Entry, ...], model: str) -> Context:
+        """Step by step where the path is long, for others want the interpreter in between."""
+        loop, context = asyncio.get_running_loop(), self._context
+        *most, whole = steps(context, path, model)
+        for end in most:
+            began = loop.time()
+            context = await off_loop(end, partial(grown, context, path[:end], model))
+            await asyncio.sleep(min(loop.time() - began, _LONGEST_PAUSE))
+        return await off_loop(whole, partial(grown, context, path, model))
 
     async def append(
         self,
@@ -92,6 +106,15 @@ class Journal:
             appended = await self.store.run(work)
             self._path += appended
         return appended[0]
+
+    def hold(self, tx: Transaction) -> None:
+        """For what a turn writes besides entries: EpochLost where another turn holds the session
+        now, and none takes it over before the transaction ends."""
+        tx.tree.hold(self.session, self.epoch)
+
+    def is_held(self, tx: Transaction) -> bool:
+        """Whether no other turn has claimed the session so far."""
+        return tx.tree.session(self.session).epoch == self.epoch
 
 
 def claim(tx: Transaction, session: int, *, whole: bool = False) -> tuple[int, tuple[Entry, ...]]:

@@ -57,7 +57,7 @@ class Mending:
                     self.warn(place, f"the key {quote(key)} is read as {name}")
         return made
 
-    def number(self, value: Any, place: str) -> Any:
+    def number(self, value: object, place: str) -> object:
         """A whole number that is written as text or with a fraction of zero."""
         if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
             return self._read(value, int(value), place)
@@ -65,24 +65,25 @@ class Mending:
             return self._read(value, int(value), place)
         return value
 
-    def flag(self, value: Any, place: str) -> Any:
-        known = isinstance(value, str) and _folded(value) in _FLAGS
-        return self._read(value, _FLAGS[_folded(value)], place) if known else value
+    def flag(self, value: object, place: str) -> object:
+        if not isinstance(value, str) or _folded(value) not in _FLAGS:
+            return value
+        return self._read(value, _FLAGS[_folded(value)], place)
 
-    def word(self, value: Any, place: str, words: Collection[str]) -> Any:
+    def word(self, value: object, place: str, words: Collection[str]) -> object:
         """One of the words, however it is spelled."""
         if not isinstance(value, str) or value in words or _folded(value) not in words:
             return value
         return self._read(value, _folded(value), place)
 
-    def listed(self, value: Any, place: str) -> Any:
+    def listed(self, value: object, place: str) -> object:
         """One text where a list of them belongs."""
         if not isinstance(value, str) or not value.strip():
             return value
         self.warn(place, "one text is read as a list of it")
         return [value]
 
-    def _read(self, value: Any, meant: Any, place: str) -> Any:
+    def _read(self, value: object, meant: Any, place: str) -> object:
         self.warn(place, f"{quote(value)} is read as {meant}")
         return meant
 

@@ -75,7 +75,7 @@ def read_text(text: str) -> object:
         raise PlainError(f"neither JSON ({json_fault}) nor YAML ({error})") from None
 
 
-def unquoted(value: Any) -> Any:
+def unquoted(value: object) -> object:
     """A list or object that a model wrote as text; every other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
@@ -87,7 +87,7 @@ def unquoted(value: Any) -> Any:
         return value
 
 
-def storable(value: Any, *, nones: bool = True) -> Any:
+def storable(value: object, *, nones: bool = True) -> Any:
     """A JSON value whose texts every database and encoder takes; objects keep a None or lose it."""
     match value:
         case str():
@@ -147,7 +147,7 @@ class _Walk:
         self._values = 0
         self._open: set[int] = set()
 
-    def value(self, value: object, place: str, depth: int) -> Any:
+    def value(self, value: object, place: str, depth: int) -> object:
         self._values += 1
         if self._values > MAX_VALUES:
             raise PlainError(f"more than {MAX_VALUES:,} values; that is too much")
@@ -167,7 +167,7 @@ class _Walk:
 
     def _container(
         self, value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], place: str, depth: int
-    ) -> Any:
+    ) -> object:
         if depth > MAX_DEPTH:
             raise PlainError(f"more than {MAX_DEPTH} levels inside each other")
         if id(value) in self._open:
@@ -241,10 +241,10 @@ class _YamlReader:
         except yaml.YAMLError as error:
             raise PlainError(" ".join(str(error).split())) from None
 
-    def _next(self) -> Any:
+    def _next(self) -> object:
         return next(self._events)
 
-    def _node(self, event: Any, depth: int) -> Any:
+    def _node(self, event: Any, depth: int) -> object:
         _refuse_indirection(event)
         if isinstance(event, yaml.ScalarEvent):
             return _scalar(event.value) if event.implicit[0] else event.value
@@ -282,7 +282,7 @@ def _refuse_indirection(event: Any) -> None:
         raise PlainError(f"{_line(event)}: tags ({quote(event.tag, 40)}) are not taken")
 
 
-def _scalar(written: str) -> Any:
+def _scalar(written: str) -> object:
     if written.lower() in _CONSTANTS:
         return _CONSTANTS[written.lower()]
     return _integer(written) if _INTEGER.fullmatch(written) else written
@@ -292,7 +292,7 @@ def _line(event: Any) -> str:
     return f"line {event.start_mark.line + 1}"
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A plain value as text: what is empty becomes "", objects and lists become JSON."""
     if value is None or value == {} or value == []:
         return ""

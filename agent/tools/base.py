@@ -5,6 +5,7 @@ says what was wrong, and the turn goes on.
 """
 
 import json
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,10 +15,13 @@ from pydantic import BaseModel, ValidationError
 
 from agent.errors import ToolError
 from agent.models.base import ToolCall
+from agent.spans import Attributes, span
 from agent.text.untrusted import quote, storable
 from storage.records.entries import Entry, Json
 from storage.records.questions import Choice, Question
 from storage.store import Transaction
+
+log = logging.getLogger(__name__)
 
 NOTHING_DONE = "nothing was done"
 CLEARER = {"model_type": "Input should be an object"}
@@ -314,9 +318,20 @@ async def run_call(
     if tool is None:
         known = ", ".join(tools) or "none"
         return Done(f"Error: there is no tool named {quote(call.name)}. Tools: {known}.")
-    try:
-        arguments = parse_arguments(call.arguments)
-        made = Call(call.id, arguments, session, entry, address, person, asked, told)
-        return await tool.run(made)
-    except ToolError as error:
-        return Done(f"Error: {error}")
+    with span(f"execute_tool {tool.name}", _traced(tool)) as traced:
+        try:
+            arguments = parse_arguments(call.arguments)
+            made = Call(call.id, arguments, session, entry, address, person, asked, told)
+            return await tool.run(made)
+        except ToolError as error:
+            traced.fail("tool_error")
+            return Done(f"Error: {error}")
+
+
+def _traced(tool: Tool) -> Attributes:
+    log.debug("tool call", extra={"tool": tool.name})
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": tool.name,
+        "gen_ai.tool.type": "function",
+    }

@@ -1,7 +1,8 @@
 """The code by which the first person becomes the owner, while nobody is.
 
 It is made at the start and shown in the terminal alone. Only its digest is kept, in memory: the
-next start makes another one.
+next start makes another one. Of several processes one shows it, and all take it: they know its
+digest from each other, and count guesses together.
 """
 
 import time
@@ -17,6 +18,11 @@ KEPT = 24 * HOUR
 MOST_GUESSES = 20
 """In an hour, by all together; then it is void."""
 GUESSES = Allowance(each=(5, HOUR / 5), total=(MOST_GUESSES, HOUR / MOST_GUESSES))
+
+
+def still(wrong: list[float], now: float) -> list[float]:
+    """When the wrong guesses of the last hour were made, one more being made now."""
+    return [*[at for at in wrong if now - at < HOUR][1 - MOST_GUESSES :], now]
 
 
 @dataclass(slots=True)
@@ -50,19 +56,30 @@ class OwnerCode:
     def void(self) -> None:
         self._sealed = None
 
+    @property
+    def seal(self) -> tuple[str, str] | None:
+        """Salt and digest."""
+        return self._sealed
+
+    def admits(self, who: str) -> bool:
+        """Whether a guess of theirs is looked at: a person has 5 an hour."""
+        return self._limit.admits(who)
+
     def fits(self, code: str, who: str) -> bool:
-        """Whether it is the code. A person has 5 guesses an hour, of which more are not looked
-        at; after 20 wrong ones in an hour, by whomever, the code is void."""
-        if not self.open or self._sealed is None or not self._limit.admits(who):
+        """Whether it is the code. After 20 wrong ones in an hour, by whomever, it is void."""
+        if not self.open or self._sealed is None or not self.admits(who):
             return False
         if is_code(code, *self._sealed):
             return True
-        now = self.clock()
-        self._wrong = [at for at in self._wrong if now - at < HOUR] + [now]
+        self._wrong = still(self._wrong, self.clock())
         if len(self._wrong) >= MOST_GUESSES:
-            self.void()
-            self._spoilt = True
+            self.spoil()
         return False
+
+    def spoil(self) -> None:
+        """It was guessed at too often, here or in another process."""
+        self.void()
+        self._spoilt = True
 
     def spoilt(self) -> bool:
         """Whether guesses made it void; said once."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent.text.formats import DAY, age, dollars, midnight
-from gateway.config import LimitsConfig
+from gateway.configuration.config import LimitsConfig
 from storage.records.entries import Json
 from storage.store import Transaction
 

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from storage.news import Committed
 from storage.records.chats.people import Right, Role
-from storage.store import Committed, Store
+from storage.store import Store
 
 
 @dataclass(slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from agent.tools.approval.answer import KIND as APPROVAL
 from agent.tools.clarify import KIND as CLARIFY
 from gateway.access.rights import GivenRights
-from gateway.config import AccessConfig, EscalationConfig
+from gateway.configuration.config import AccessConfig, Config, EscalationConfig
+from gateway.configuration.current import Current
 from storage.records.chats.people import Role
 from storage.records.questions import Question
 
@@ -21,11 +22,21 @@ others are for approvers."""
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    config: AccessConfig
-    escalation: EscalationConfig
-    call_approvers: tuple[str, ...] = ()
-    """Who alone may let calls of tools run; none: whoever may decide."""
+    live: Current[Config]
     given: GivenRights = field(default_factory=GivenRights)
+
+    @property
+    def config(self) -> AccessConfig:
+        return self.live.now.access
+
+    @property
+    def escalation(self) -> EscalationConfig:
+        return self.live.now.escalation
+
+    @property
+    def call_approvers(self) -> tuple[str, ...]:
+        """Who alone may let calls of tools run; none: whoever may decide."""
+        return self.live.now.tools.approvers
 
     def is_owner(self, identity: str) -> bool:
         listed = identity == LOCAL or _listed(identity, self.config.owners)

@@ -1,7 +1,8 @@
 """How much strangers, and presses that do nothing, may cost: answers, rows, and time of the others.
 
 Whoever is over a limit is counted, no more; the counts become a row of the audit, now and then.
-Nothing is kept here that matters: after a restart everybody has their whole allowance again.
+All of it is memory, so that it costs nothing; what passes here, and leaves a row or an answer, has
+to pass what the store knows too, which holds over processes and restarts (`stored_limits`).
 """
 
 import time
@@ -63,6 +64,12 @@ ACKNOWLEDGEMENTS = Allowance(each=(10, 10.0), total=(40, 1.0))
 """Presses over these limits that the platform still hears we have."""
 
 
+def presses_of(*, junk: bool, known: bool) -> tuple[str, Allowance]:
+    """The name and the allowance of presses that come to nothing; see Strangers.presses."""
+    name = f"{'junk' if junk else 'refused'} presses of {'people' if known else 'strangers'}"
+    return name, JUNK if junk else REFUSALS
+
+
 class Limit:
     """An allowance as it is used up."""
 
@@ -92,14 +99,20 @@ class Limit:
 
 
 class Strangers:
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        refused: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`refused`: told the platform of each message or press of somebody who may not talk."""
         self._clock = clock
+        self.refused = refused
         self.answers = Limit(ANSWERS, clock)
         self.acknowledgements = Limit(ACKNOWLEDGEMENTS, clock)
         self.unreadable = Limit(UNREADABLE, clock)
         # Known people apart: what strangers do must not cover what they do.
         self._presses = {
-            (junk, known): Limit(JUNK if junk else REFUSALS, clock)
+            (junk, known): Limit(presses_of(junk=junk, known=known)[1], clock)
             for junk in (True, False)
             for known in (True, False)
         }

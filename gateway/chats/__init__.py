@@ -1,3 +1,3 @@
 """Conversations: `settings` says what holds in each, `known_threads` which of them are threads of a
-channel. Imports gateway.config and below.
+channel. Imports gateway.configuration.config and below.
 """

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from gateway.chats.known_threads import KnownThreads
-from gateway.config import Answer, Busy, ChatConfig, Config
+from gateway.configuration.config import Answer, Busy, ChatConfig, Config
+from gateway.configuration.current import Current
 from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
 from storage.store import Store
 
@@ -38,9 +39,14 @@ class _Mirror:
 
 @dataclass(frozen=True, slots=True)
 class ChatSettings:
-    config: Config
+    live: Current[Config]
     threads: KnownThreads = field(default_factory=KnownThreads, compare=False)
     _mirror: _Mirror = field(default_factory=_Mirror, init=False, compare=False)
+
+    @property
+    def config(self) -> Config:
+        """As it is now."""
+        return self.live.now
 
     def busy_at(self, address: str) -> Busy:
         """What talk does during a turn."""
@@ -102,6 +108,17 @@ class ChatSettings:
     def model_at(self, address: str) -> str | None:
         """The name of the model that answers in a conversation; None: the parent's."""
         return next(filter(None, (chat.model for chat in self._chats(address))), None)
+
+    def messages_kept_at(self, address: str) -> float:
+        """Seconds that what is said in a conversation is kept."""
+        own = (chat.retention.messages for chat in self._chats(address))
+        return next((one for one in own if one is not None), self.config.retention.messages)
+
+    def files_kept_at(self, address: str) -> float:
+        """Seconds that what was sent there is kept: no longer than what was said."""
+        own = (chat.retention.files for chat in self._chats(address))
+        files = next((one for one in own if one is not None), self.config.retention.files)
+        return min(files, self.messages_kept_at(address))
 
     def places_at(self, address: str) -> tuple[str, ...]:
         """The addresses whose settings hold in a conversation, the nearest first: its own, the

@@ -3,13 +3,17 @@
 import argparse
 import os
 
-from gateway.config import Config
+from gateway.configuration.config import Config
 from storage.sql.dialect import database_of
 from storage.transfer.checking import check
 from storage.transfer.copying import Tallies, back_up, copy, restore
 
 TOLD = ("sessions", "entries", "questions", "audit", "blobs")
 """Tables whose rows people are told the number of; of the others the sum."""
+FORGOTTEN_SINCE = (
+    "It is as it was when the backup was made: who was forgotten since is in it again. Forget them "
+    "once more with `bough people forget PERSON`, before you start."
+)
 
 
 def keep(arguments: argparse.Namespace, config: Config) -> int:
@@ -24,6 +28,7 @@ def keep(arguments: argparse.Namespace, config: Config) -> int:
             _tell(back_up(url, arguments.file), str(arguments.file))
         case "restore":
             _tell(restore(arguments.file, url), database_of(url).description)
+            print(FORGOTTEN_SINCE)
         case _:
             return _check(url)
     return 0

@@ -11,10 +11,11 @@ from adapters.base import Adapter, AdapterError
 from adapters.checkup import Checkup
 from adapters.events import Conversation
 from adapters.platforms import PLATFORMS, configured
+from adapters.serving.listening import Listen
 from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
-from agent.models.budgets import OUTPUT_RESERVED
 from agent.models.registry import Models
+from agent.models.spending.budgets import OUTPUT_RESERVED
 from agent.settings import BudgetsConfig, DelegationConfig, McpConfig, resolve_template
 from agent.text.suggestion import did_you_mean
 from agent.tools.base import MCP, Toolset, asks_by_default
@@ -26,8 +27,10 @@ from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
 from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
-from gateway.config import Config, load
-from gateway.config_secrets import all_secrets
+from gateway.cli.listening import looked_at
+from gateway.configuration.config import Config, load
+from gateway.configuration.current import Current
+from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
@@ -67,6 +70,8 @@ async def examine(path: Path | None) -> int:
 
 async def findings(config: Config) -> AsyncIterator[Finding]:
     yield await _database(config)
+    if config.server.listen is not None:
+        yield Finding("server", *await looked_at(Listen.parse(config.server.listen)))
     for adapter in platform_adapters(config):
         for finding in await _platform(adapter, config):
             yield finding
@@ -160,7 +165,7 @@ def _people(config: Config) -> list[Finding]:
     if not platforms:
         return []
     found = []
-    access = Access(config.access, config.escalation, config.tools.approvers)
+    access = Access(Current(config))
     pairing = config.access.pairing
     if not access.someone_talks():
         text = NOBODY_NAMED if pairing else NOBODY

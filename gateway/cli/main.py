@@ -4,8 +4,9 @@ import argparse
 import asyncio
 import logging
 import os
-import signal
 import sys
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from adapters.base import AdapterError, Misconfigured
@@ -17,19 +18,28 @@ from gateway.cli.demo.tour import tour
 from gateway.cli.doctor import examine
 from gateway.cli.init.wizard import init
 from gateway.cli.mending.mender import mend
+from gateway.cli.people import look_after
 from gateway.cli.sessions import manage
-from gateway.config import Config, load
-from gateway.config_secrets import all_secrets, environment_secrets
-from gateway.errors import GatewayError
-from gateway.logs import hide, log_to_stderr, without_secrets
+from gateway.configuration.config import Config, load
+from gateway.configuration.secret_values import all_secrets, environment_secrets
+from gateway.errors import ConfigError, GatewayError
+from gateway.logs import Shape, hide, log_to_stderr, set_level, shape_log, without_secrets
+from gateway.processes.roles import Role
+from gateway.running.process.leaving import hang_up_ends
+from gateway.running.process.lifecycle import Lifecycle
+from gateway.running.process.reloading import Reloading
+from gateway.running.service import App
+from gateway.tracing.choosing import collecting
 from storage.errors import StoreError, StoreUnavailable
-from storage.lock import hold_lock
+from storage.lock import file_of, hold_lock
 
 log = logging.getLogger(__name__)
 
 OK = 0
 FAILURE = 1
 USAGE_FAULT = 2
+ROWS = ("sessions", "people")
+"""Commands about rows of the database: whatever is wrong with them is a fault of usage."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,6 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
                 return asyncio.run(manage(arguments, _configured(path)))
+            case "people":
+                if not verbose:
+                    logging.getLogger().setLevel(logging.WARNING)
+                return asyncio.run(look_after(arguments, _configured(path)))
             case "db":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
@@ -58,13 +72,17 @@ def run(arguments: argparse.Namespace) -> int:
             case command:
                 config = _configured(path)
                 terminal = command == "chat" or not configured(config)
+                role = Role(getattr(arguments, "role", Role.ALL))
+                _refuse_alone(config, role, terminal=terminal)
+                shape(config, role, verbose=verbose)
                 if terminal and not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # it would mix with the chat
-                return asyncio.run(serve(config, terminal=terminal))
+                run = Run(path, role, terminal=terminal, verbose=verbose)
+                return asyncio.run(serve(config, run))
     except (GatewayError, Misconfigured) as error:
         return _complain(error, USAGE_FAULT)
     except (StoreError, AdapterError) as error:
-        return _complain(error, USAGE_FAULT if arguments.command == "sessions" else FAILURE)
+        return _complain(error, USAGE_FAULT if arguments.command in ROWS else FAILURE)
     except KeyboardInterrupt:
         return OK
     except Exception:
@@ -73,26 +91,71 @@ def run(arguments: argparse.Namespace) -> int:
         return FAILURE
 
 
-async def serve(config: Config, *, terminal: bool = False) -> int:
-    """Run the gateway until it is told to stop."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How the gateway was called for."""
+
+    path: Path | None = None
+    """What its configuration was read from, to be read again."""
+    role: Role = Role.ALL
+    terminal: bool = field(default=False, kw_only=True)
+    verbose: bool = field(default=False, kw_only=True)
+
+
+async def serve(config: Config, run: Run) -> int:
+    """Run the gateway, or a process of it, until it is told to stop."""
     os.umask(0o077)  # the database holds what people said
-    if terminal and not sys.stdin.isatty():
+    if run.terminal:
+        hang_up_ends()
+    if run.terminal and not sys.stdin.isatty():
         # Lines from a file or a pipe are answered one by one: nobody is there to interrupt.
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
-        app = await bootstrap(config, terminal=terminal)
-        task = asyncio.ensure_future(app.run())
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
         try:
-            await task
+            async with collecting(config.otel):
+                app = await bootstrap(config, terminal=run.terminal, role=run.role)
+                await _lifecycle(app, run).run()
         except asyncio.CancelledError:
             log.info("Stopped. What was open goes on at the next start.")
         except BaseExceptionGroup as group:
             raise _cause(group) from None
     return OK
+
+
+def _refuse_alone(config: Config, role: Role, *, terminal: bool) -> None:
+    if role is Role.ALL:
+        return
+    if file_of(config.storage.url) is not None:
+        raise ConfigError(
+            f"--role {role}: several processes need PostgreSQL, and [storage] url names a file. "
+            "Leave --role out, or move to a PostgreSQL: bough db copy FROM TO, then set "
+            "[storage] url."
+        )
+    if terminal:
+        raise ConfigError(
+            f"--role {role}: no platform is configured, and the chat in this terminal is one "
+            "process. Leave --role out, or configure [telegram] or [discord]."
+        )
+
+
+def _lifecycle(app: App, run: Run) -> Lifecycle:
+    if run.terminal:  # who sits there waits for the prompt; and to hang up is to leave
+        return Lifecycle(app, lambda: 0.0)
+    live = app.settings.live
+    shaped = partial(shape, role=run.role, verbose=run.verbose)
+    # One that was read at the start must be there: without it everybody would lose their rights.
+    file = live.now.file
+    reload = partial(load, run.path or (file if file.exists() else None))
+    reloading = Reloading(app, reload, shaped)
+    return Lifecycle(app, lambda: live.now.server.drain, reloading.reload)
+
+
+def shape(config: Config, role: Role = Role.ALL, *, verbose: bool = False) -> None:
+    """Have the log written as a configuration says."""
+    shape_log(all_secrets(config), Shape(config.log.format, role=role))
+    level = logging.DEBUG if verbose else logging.getLevelNamesMapping()[config.log.level.upper()]
+    set_level(level)
 
 
 def _configured(path: Path | None) -> Config:

@@ -4,6 +4,7 @@ It runs beside a gateway: every command is one transaction, and no lock is held.
 """
 
 import argparse
+import asyncio
 import gc
 import os
 import sys
@@ -23,14 +24,14 @@ from gateway.cli.sessions_output import (
     tree_text,
     tree_view,
 )
-from gateway.config import Config
-from gateway.config_secrets import all_secrets
+from gateway.configuration.config import Config
+from gateway.configuration.secret_values import all_secrets
 from gateway.errors import SessionsFault
-from gateway.media.exchange import keep_pictures, with_pictures
+from gateway.media.exchange import keep_pictures
+from gateway.media.exporting import Wish, lines_of
 from storage.blobs.choosing import blobs_of
-from storage.interchange.api import gather, read_session, take_in
-from storage.interchange.pi.write import write_session
-from storage.interchange.redaction import redactor
+from storage.interchange.api import gather, prepared, read_session
+from storage.interchange.arriving import at_hand
 from storage.json_text import dumps
 from storage.records.chats.people import Role
 from storage.records.entries import Session, SessionKind
@@ -50,7 +51,8 @@ async def manage(arguments: argparse.Namespace, config: Config) -> int:
     store = await SqlStore.open(config.storage.url)
     gc.disable()  # it would go through 100,000 entries again and again, for seconds
     try:
-        _print(await _lines(arguments, store, config))
+        lines = await _lines(arguments, store, config)
+        await asyncio.to_thread(print_lines, lines)  # some wait for this event loop
     finally:
         gc.enable()
         await store.close()
@@ -78,12 +80,13 @@ async def _lines(arguments: argparse.Namespace, store: Store, config: Config) ->
 
 async def _import(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
     """Owners find the session among theirs: who may use this command line owns the bot."""
-    read = read_session(_read(arguments.file), time.time())
-    imported = await keep_pictures(blobs_of(config.storage.url, store), read)
+    imported = read_session(_read(arguments.file), time.time())
+    blobs = blobs_of(config.storage.url, store)
+    take = await prepared(store, keep_pictures(blobs, at_hand(imported)))
     owners = {LOCAL, *(owner for owner in config.access.owners if not owner.endswith("*"))}
 
     def work(tx: Transaction) -> Session:
-        session = take_in(tx, imported)
+        session = take(tx)
         given = {right.identity for right in tx.rights.all() if right.role is Role.OWNER}
         for owner in sorted(owners | given):
             tx.directory.join(session.id, owner)
@@ -105,10 +108,10 @@ def _import_text(taken: dict[str, Any]) -> Iterator[str]:
 
 
 async def _export(arguments: argparse.Namespace, store: Store, config: Config) -> Iterable[str]:
-    gathered = await store.read(lambda tx: gather(tx, arguments.session))
-    exported = await with_pictures(blobs_of(config.storage.url, store), gathered)
-    redact = redactor(all_secrets(config)) if arguments.redact else None
-    lines = write_session(exported, redact)
+    exported = await store.read(lambda tx: gather(tx, arguments.session))
+    secrets = tuple(all_secrets(config)) if arguments.redact else None
+    wish = Wish(config.storage.url, arguments.session, secrets, most=None)
+    lines = lines_of(exported, wish, store)
     children = await store.read(lambda tx: tx.tree.children(arguments.session))
     if transcripts := sum(child.kind is SessionKind.SUBAGENT for child in children):
         print(
@@ -117,13 +120,17 @@ async def _export(arguments: argparse.Namespace, store: Store, config: Config) -
             file=sys.stderr,
         )
     if arguments.output == STREAM:
-        return (line.removesuffix("\n") for line in lines)
-    _write(Path(arguments.output), lines)
+        return (line.removesuffix("\n") for line in lines())
+    await asyncio.to_thread(_write_lines, Path(arguments.output), lines)
     return ()
 
 
+def _write_lines(file: Path, lines: Callable[[], Iterable[str]]) -> None:
+    write_file(file, (line.encode() for line in lines()))
+
+
 def _shown(
-    arguments: argparse.Namespace, value: Any, text: Callable[[Any], Iterable[str]]
+    arguments: argparse.Namespace, value: object, text: Callable[[Any], Iterable[str]]
 ) -> Iterable[str]:
     return [dumps(value)] if arguments.json else text(value)
 
@@ -137,7 +144,7 @@ def _read(name: str) -> bytes:
         raise SessionsFault(f"{name!r} cannot be read: {_reason(error)}") from error
 
 
-def _write(file: Path, lines: Iterable[str]) -> None:
+def write_file(file: Path, parts: Iterable[bytes]) -> None:
     """Whole or not at all: to a file beside it first, which then takes its name."""
     try:
         if file.exists() and not file.is_file():
@@ -145,8 +152,8 @@ def _write(file: Path, lines: Iterable[str]) -> None:
         number, name = tempfile.mkstemp(prefix=".bough-", dir=file.parent)
         beside = Path(name)
         try:
-            with os.fdopen(number, "w", encoding="utf-8", newline="\n") as out:
-                out.writelines(lines)
+            with os.fdopen(number, "wb") as out:
+                out.writelines(parts)
             beside.replace(file)
         finally:
             beside.unlink(missing_ok=True)
@@ -158,7 +165,7 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _print(lines: Iterable[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """To standard output in UTF-8, wherever we are. A reader that has enough is no fault."""
     if sys.__stdout__ is None:
         raise SessionsFault("standard output is closed")

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
+from gateway.commands.people.forget import ForgetPerson, KeepPerson
 from gateway.commands.people.listing import PeoplePage, ShowPerson
 from gateway.commands.people.requests import Ignore, LetIn
 from gateway.commands.people.rights import RemovePerson, SetRole
@@ -31,8 +32,10 @@ ACTIONS: dict[str, type[Action]] = {
         DeleteNote,
         DiffPage,
         ForgetMe,
+        ForgetPerson,
         Ignore,
         KeepNotes,
+        KeepPerson,
         LetIn,
         NotesPage,
         PeoplePage,

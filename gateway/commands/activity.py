@@ -65,17 +65,18 @@ def _agents(tx: Transaction, call: CommandCall) -> Outcome:
 
 def _post_panel(tx: Transaction, call: CommandCall, session: int) -> Reply | None:
     context, forest = call.context, family(tx, session)
+    active = context.panel.doing(tx, [row for row, _ in forest])
     posted = post_panel(
         tx,
         context.composer,
         forest,
-        context.active,
+        active,
         session=session,
         address=call.address,
         handle=call.message.handle,
         by=call.who,
     )
-    return None if posted else Reply(agents_text(forest, context.active, tx.now))
+    return None if posted else Reply(agents_text(forest, active, tx.now))
 
 
 def _usage(tx: Transaction, call: CommandCall) -> Outcome:

@@ -14,11 +14,11 @@ from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
 from agent.delegation.children.supervision import Activity
 from agent.models.registry import Models
-from agent.runtime.loop import Agent
+from agent.runtime.steps.agent import Agent
 from agent.tools.mcp.server import State
 from gateway.access.roles import Access
 from gateway.chats.settings import ChatSettings
-from gateway.config import Config
+from gateway.configuration.config import Config
 from gateway.outbound.buttons import MenuItem
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
@@ -30,9 +30,10 @@ from storage.store import Store, Transaction
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedTools:
-    """What tells which tools there are."""
+class Offered:
+    """What there is to choose from: models, and what the agent is given."""
 
+    models: Models
     agent: Callable[[int, str, str | None], Agent]
     """The parent agent of a session in a conversation (its address), with its own model or one by
     its name."""
@@ -46,7 +47,6 @@ class CommandContext:
 
     store: Store
     settings: ChatSettings
-    models: Models
     turns: SessionControl
     questions: Questions
     composer: Composer
@@ -54,7 +54,7 @@ class CommandContext:
     """Those that have started, by platform."""
     panel: Live
     """Keeps the message of /agents up to date."""
-    offered: OfferedTools
+    offered: Offered
 
     @property
     def config(self) -> Config:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from agent.compaction.service import Compacting
 from agent.models.base import Model
 from agent.runtime.chosen_model import chosen_on
-from agent.runtime.loop import Agent
+from agent.runtime.steps.agent import Agent
 from agent.settings import ToolsConfig
 from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.outbound.composer import Composer
@@ -40,7 +40,9 @@ class JobContext:
         items: Sequence[MenuItem] = (),
         shows: int | None = None,
     ) -> None:
-        """Tell how a job ended, and finish it. `shows`: the entry that the text is of."""
+        """Tell how a job ended, and finish it. `shows`: the entry that the text is of. EpochLost
+        where another turn does it."""
+        turn.journal.hold(tx)
         posted = self.composer.post(turn.address, text, reply_to=turn.reply_to)
         parcels = [replace(parcel, entry=shows) for parcel in posted]
         send_menu(tx, parcels, items, private=turn.private)

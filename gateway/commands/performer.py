@@ -105,7 +105,8 @@ async def _in_lane(
     """Move, with no turn running in the session. Where somebody else has moved the leaf since the
     command was given, LeafMoved: they meant another place than where it is now."""
     turns = call.context.turns
-    if not turns.may_cut(session, call.who, private=call.message.private):
+    may_cut = partial(turns.may_cut, session=session, who=call.who, private=call.message.private)
+    if not await call.context.store.read(may_cut):
         return await carry_out(partial(say, call=call, reply=Reply(NOT_YOURS)))
 
     def work(tx: Transaction) -> None:

@@ -24,6 +24,7 @@ from gateway.commands.guidance.help import help_command, here, saying_why_not
 from gateway.commands.jobs import JobContext
 from gateway.commands.memory import MEMORY
 from gateway.commands.on_message import on_message
+from gateway.commands.people.forget import FORGETTING
 from gateway.commands.people.listing import PEOPLE
 from gateway.commands.people.requests import PAIRING
 from gateway.commands.schedules import SCHEDULES
@@ -68,6 +69,7 @@ COMMANDS: Mapping[str, Command] = {
         *FORKING,
         *FINDING,
         *MEMORY,
+        *FORGETTING,
         *EXCHANGE,
         *NAVIGATION,
         *LABELS,

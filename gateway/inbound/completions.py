@@ -24,7 +24,7 @@ class Completions:
         adapter = self.context.adapters.get(asked.conversation.platform)
         if adapter is None or not self.access.may_talk(asked.user.identity):
             return
-        find = partial(choices, asked=asked, models=self.context.models)
+        find = partial(choices, asked=asked, models=self.context.offered.models)
         try:
             found = await self.context.store.read(find)
             await adapter.deliver(Suggest(asked.handle, tuple(found)))

@@ -78,7 +78,8 @@ class Edits:
             return await carry_out(partial(self._refuse, row=row, who=who))
         session, still = found.session, None
         async with AsyncExitStack() as lane:
-            if found.newest and turns.may_cut(session, who, private=message.private):
+            may_cut = partial(turns.may_cut, session=session, who=who, private=message.private)
+            if found.newest and await self.context.store.read(may_cut):
                 await lane.enter_async_context(turns.scheduler.hold(session))
                 still = session
             await carry_out(partial(self._take_in, row=row, still=still))
@@ -128,6 +129,7 @@ class Edits:
     def _offer(self, tx: Transaction, row: InboxRow, told: _Told) -> None:
         entry = told.entry
         text = OFFER.format(number=entry.number)
+        tx.inbox.hold(row)
         item = button(ACCEPT, Reask(told.session, row.id, entry.parent))
         parcels = self.context.composer.post(row.address, text, reply_to=_id(row))
         by = message_draft(row).author

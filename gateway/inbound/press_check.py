@@ -116,7 +116,7 @@ class PressCheck:
         session = about or tx.directory.conversation(button.address)
         if session is None or not moves(run):
             return False
-        return not self.turns.may_cut(session, press.user.identity, private=run.private)
+        return not self.turns.may_cut(tx, session, press.user.identity, private=run.private)
 
     def _may_use(self, button: ButtonRow, press: Press) -> bool:
         who = press.user.identity

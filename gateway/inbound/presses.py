@@ -20,13 +20,14 @@ from adapters.base import Acknowledge, AdapterError
 from adapters.events import Message, Press
 from agent.text.markdown import escape
 from gateway.access.roles import Access
-from gateway.access.strangers import Strangers
+from gateway.access.stored_limits import admits
+from gateway.access.strangers import Strangers, presses_of
 from gateway.commands.actions import action_of
 from gateway.commands.context import CommandContext, Pressed
 from gateway.commands.registry import line_of
 from gateway.inbound.press_check import PressCheck, Refused, Why, choice_of
 from gateway.outbound.buttons import place_of
-from gateway.status.child_control import act, expire
+from gateway.status.child_control import act, act_elsewhere, expire
 from gateway.status.notices import Notices
 from gateway.turns.failures import once_there
 from storage.records.buttons import (
@@ -115,17 +116,25 @@ class Presses:
         who = press.user.identity
         known = self.access.may_command(who)
         junk = refused.why is Why.FORGED
+        if not known:
+            self.strangers.refused(press.conversation.platform)
         if not self.strangers.presses(junk=junk, known=known).admits(who):
             self.strangers.ignored("presses", who)
             return refused.told if known else ""
 
-        def record(tx: Transaction) -> str | None:
+        def record(tx: Transaction) -> tuple[str | None, bool]:
             if self._refused(tx, press) is None:
-                return None
+                return None, True
+            name, allowance = presses_of(junk=junk, known=known)
+            if not admits(tx, name, allowance, who):
+                return refused.told if known else "", False
             checked = self.check.enter(tx, press)
-            return checked.told if isinstance(checked, Refused) else None
+            return (checked.told if isinstance(checked, Refused) else None), True
 
-        return await once_there(partial(self.context.store.run, record), "a press")
+        told, admitted = await once_there(partial(self.context.store.run, record), "a press")
+        if not admitted:
+            self.strangers.ignored("presses", who)
+        return told
 
     async def _act(self, done: _Done, press: Press) -> None:
         button = done.button
@@ -153,6 +162,7 @@ class Presses:
                 return _Done(row, checked, told)
             case ActOnChild() as act_on:
                 tx.inbox.finish([row.id])
+                act_elsewhere(tx, act_on)
                 tx.directory.audit("control", press.user.identity, {"choice": choice_of(act_on)})
             case RunCommand() | RunAction():
                 name, label = escape(press.user.name), escape(checked.label)

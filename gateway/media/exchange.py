@@ -5,15 +5,14 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gateway.media.pictures import model_picture
 from storage.blobs.base import BlobStore
+from storage.interchange.arriving import Arriving, Entries
 from storage.interchange.pi.message import text_of
-from storage.interchange.pi.read import Imported
-from storage.interchange.pi.write import Exported
 from storage.records.attached import KEY, Attached, as_json, attached
 from storage.records.entries import Entry, ImportedEntry, Json
 
@@ -24,10 +23,24 @@ _ONE = 20_000_000
 """Bytes of one of them."""
 
 
-async def with_pictures(blobs: BlobStore, exported: Exported) -> Exported:
-    """What is exported, its pictures in it."""
-    entries = [await _shown(blobs, entry) for entry in exported.entries]
-    return replace(exported, entries=tuple(entries))
+def pictures_from(blobs: BlobStore, loop: asyncio.AbstractEventLoop) -> Callable[[Entry], Entry]:
+    """Gives an entry its pictures. For a thread beside the event loop, in which it waits."""
+
+    def shown(entry: Entry) -> Entry:
+        if KEY not in entry.body:
+            return entry
+        return asyncio.run_coroutine_threadsafe(_shown(blobs, entry), loop).result()
+
+    return shown
+
+
+def _with_files(bodies: Sequence[Json]) -> list[int]:
+    """Which of them name files or hold pictures: few of many."""
+    return [
+        place
+        for place, body in enumerate(bodies)
+        if KEY in body or (body.get("role") == "user" and _pictures(body))
+    ]
 
 
 async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
@@ -50,17 +63,23 @@ async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
     return replace(entry, body=entry.body | more)
 
 
-async def keep_pictures(blobs: BlobStore, imported: Imported) -> Imported:
+def keep_pictures(blobs: BlobStore, arriving: Arriving) -> Arriving:
     """What is taken in, its pictures kept here. What a file says is kept here already is not
     believed: it would show its reader what others sent."""
+    return replace(arriving, parts=_with_kept(blobs, arriving.parts))
+
+
+async def _with_kept(blobs: BlobStore, parts: AsyncIterator[Entries]) -> AsyncIterator[Entries]:
     left = MOST_PICTURES
-    entries = []
-    for one in imported.entries:
-        given = _pictures(one.draft.body) if one.draft.body.get("role") == "user" else []
-        kept = [await _kept(blobs, data) for data in given[:left]]
-        left -= len(kept)
-        entries.append(_with(one, [digest for digest in kept if digest]))
-    return replace(imported, entries=tuple(entries))
+    async for part in parts:
+        entries = list(part)
+        for place in _with_files([one.draft.body for one in part]):
+            one = entries[place]
+            given = _pictures(one.draft.body) if one.draft.body.get("role") == "user" else []
+            kept = [await _kept(blobs, data) for data in given[:left]]
+            left -= len(kept)
+            entries[place] = _with(one, [digest for digest in kept if digest])
+        yield entries
 
 
 def _pictures(body: Json) -> list[str]:

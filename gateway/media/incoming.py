@@ -29,7 +29,7 @@ from storage.blobs.base import BlobStore
 from storage.errors import NotKept
 from storage.records.attached import HEARD, Attached, as_json
 from storage.records.entries import Json
-from storage.records.inbox_outbox import InboxKind, InboxRow
+from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -115,7 +115,8 @@ class Incoming:
     def _settle(self, tx: Transaction, row: InboxRow, found: Sequence[_Found]) -> None:
         """Say in the row what became of its files, and to its sender what they should know."""
         now = tx.inbox.get(row.id)
-        if "attached" in now.payload:
+        # Ended meanwhile, its words gone with it, or another process was faster.
+        if now.state is not InboxState.OPEN or "attached" in now.payload:
             return
         tx.inbox.amend(row.id, {**now.payload, "attached": [as_json(one.file) for one in found]})
         lines = [one.told for one in found if one.told]

@@ -77,6 +77,8 @@ def close_left(tx: Transaction, composer: Composer) -> None:
     left = tx.live_messages.left()
     for message in left:
         row = tx.outbox.get(message.outbox)
+        if not row.payload:
+            continue  # who it was for was forgotten meanwhile
         if message.kind is LiveKind.STATUS:
             body = composer.last_body(row.address, STATUS_LEFT)
         else:

@@ -8,8 +8,8 @@ message at a time: a chat with much to say takes one turn of many.
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from adapters.base import Throttled
@@ -31,10 +31,24 @@ class _Waiter:
 
 class Pace:
     def __init__(
-        self, rates: Mapping[str, Rates] | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        rates: Mapping[str, Rates] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        throttled: Callable[[str], None] = lambda _: None,
+        part: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """`rates`: by platform; one that has none sends as fast as it can."""
-        self._lines = {name: _Line(Pacer(each, clock)) for name, each in (rates or {}).items()}
+        """`rates`: by platform; one that has none sends as fast as it can. `throttled`: told of a
+        platform each time that it asks to wait. `part`: how much of what a platform allows a bot in
+        all is this process's."""
+        self._throttled = throttled
+        self._lines = {
+            name: _Line(Pacer(each, clock, part)) for name, each in (rates or {}).items()
+        }
+
+    def divided_anew(self) -> None:
+        """This process's part is another one than before."""
+        for line in self._lines.values():
+            line.move_up()
 
     @asynccontextmanager
     async def turn(
@@ -45,17 +59,27 @@ class Pace:
         that is raised within holds up that chat for as long as it says."""
         line = self._lines.get(to.platform)
         if line is None:
-            yield
+            with self._telling(to.platform):
+                yield
             return
         end = line.at_once(to, kind) if fleeting else await line.in_turn(to, kind, patience)
         try:
-            yield
+            with self._telling(to.platform):
+                yield
         except Throttled as error:
             line.pacer.block(to, kind, error.retry_after, everywhere=error.everywhere)
             raise
         finally:
             end()
             line.move_up()
+
+    @contextmanager
+    def _telling(self, platform: str) -> Iterator[None]:
+        try:
+            yield
+        except Throttled:
+            self._throttled(platform)
+            raise
 
 
 class _Line:

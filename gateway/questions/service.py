@@ -13,7 +13,7 @@ from agent.text.untrusted import visible
 from agent.tools.approval.answer import KIND as APPROVAL
 from agent.tools.approval.answer import granted
 from gateway.access.roles import Access
-from gateway.config import EscalationConfig
+from gateway.configuration.config import EscalationConfig
 from gateway.outbound.composer import Composer
 from gateway.questions.copies import Copies
 from gateway.questions.kinds import kind_of
@@ -23,6 +23,8 @@ from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, OutboxState, Resume
 from storage.records.questions import WORDS, Question, QuestionDraft, QuestionState
 from storage.store import Transaction
+from storage.traces import KEY as TRACE
+from storage.traces import current_trace
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +43,10 @@ NO_WORDS = "This question takes no answer in words: press one of its buttons."
 class Questions:
     composer: Composer
     access: Access
-    policy: EscalationConfig
+
+    @property
+    def policy(self) -> EscalationConfig:
+        return self.access.escalation
 
     @property
     def _copies(self) -> Copies:
@@ -51,6 +56,8 @@ class Questions:
         """Store a question and post it: where it was asked, and where the policy's levels say."""
         if draft.expires is None:
             draft = replace(draft, expires=tx.now + self.policy.timeout)
+        if trace := current_trace():
+            draft = replace(draft, subject={**draft.subject, TRACE: trace})
         question = tx.questions.create(draft)
         self.post(tx, question, question.address)
         if kind_of(question).climbs:
@@ -145,11 +152,16 @@ class Questions:
 
     def due(self, tx: Transaction, now: float) -> list[int]:
         """The open questions that expire or climb a level by `now` (Unix seconds)."""
+        begun = [now - level.after for level in self.policy.levels]
         return [
             question.id
-            for question in tx.questions.open()
+            for question in tx.questions.timed(now, begun)
             if any(time <= now for time in self._times(question))
         ]
+
+    def next_due(self, tx: Transaction, now: float) -> float | None:
+        """The first time after `now` at which one may be due (Unix seconds)."""
+        return tx.questions.next_timed(now, [level.after for level in self.policy.levels])
 
     def tick(self, tx: Transaction, question: int) -> int | None:
         """Close a question that expired, or post it where it climbs; the session that goes on
@@ -230,7 +242,8 @@ class Questions:
         """A question was closed: let its turn go on, and show it on every copy."""
         closed = tx.questions.get(question)
         if (resumes := kind_of(closed).resumes) is not None:
-            key, payload = f"{resumes}:{question}", asdict(Resume(question))
+            key = f"{resumes}:{question}"
+            payload = asdict(Resume(question, str(closed.subject.get(TRACE) or "")))
             tx.inbox.receive(Arrival(key, resumes, closed.address, payload, closed.session))
         self._copies.close(tx, closed)
 

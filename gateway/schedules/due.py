@@ -1,17 +1,15 @@
 """Looks after what is scheduled: fires what is due, and waits for the next time.
 
-Between two times nothing is read: a commit that changes a schedule says so (`changed`). The clock
-is looked at each half second, because it may be set while we sleep.
+Between two times nothing is read: a commit that changes a schedule says so (`changed`).
 """
 
 import asyncio
 import logging
-import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
+from gateway.schedules.alarm import Alarm
 from gateway.schedules.firing import FAILED, Firing, Step, earlier, plan
 from storage.errors import StoreUnavailable
 from storage.records.tools.schedules import Schedule
@@ -22,12 +20,6 @@ log = logging.getLogger(__name__)
 BATCH = 250
 """Schedules that one transaction fires, in some 20 ms. Each waits in one line with the turns that
 those before it began."""
-GLANCE = 0.5
-"""Seconds between looks at the clock, while something is scheduled."""
-LOOK_EVERY = 30.0
-"""Seconds between looks at the store, for what no commit of this process told of."""
-RETRY = 1.0
-"""Seconds until the next look after one that failed."""
 
 
 class DueSchedules:
@@ -39,38 +31,29 @@ class DueSchedules:
         self._store = store
         self._firing = firing
         self._clock = clock
-        self._news = asyncio.Event()
-        self._next = -math.inf
+        self._alarm = Alarm(clock)
+        self._looking = asyncio.Lock()
 
     def changed(self) -> None:
         """Something may be due at another time than before."""
-        self._news.set()
+        self._alarm.changed()
 
     async def look(self) -> None:
         """Fire what is due, and note what is due next. StoreUnavailable."""
-        self._news.clear()
-        self._next = self._clock() + RETRY
-        await self._follow_the_clock()
-        while True:
-            now = self._clock()
-            due, next_ = await self._store.read(partial(_read, now=now))
-            if not due:
-                break
-            await self._fire(await asyncio.to_thread(_plans, due, now))
-        self._next = next_ if next_ is not None else math.inf
+        async with self._looking:
+            self._alarm.begin()
+            await self._follow_the_clock()
+            while True:
+                now = self._clock()
+                due, next_ = await self._store.read(partial(_read, now=now))
+                if not due:
+                    break
+                await self._fire(await asyncio.to_thread(_plans, due, now))
+            self._alarm.set(next_)
 
     async def wait(self) -> None:
-        """Return when something is due, may be due now, or was not looked at for long."""
-        give_up = time.monotonic() + LOOK_EVERY
-        while not self._news.is_set():
-            left = self._next - self._clock()
-            patience = give_up - time.monotonic()
-            if left <= 0 or patience <= 0:
-                break
-            glance = GLANCE if self._next < math.inf else patience
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, glance, patience)):
-                    await self._news.wait()
+        """Until something is due, or may be."""
+        await self._alarm.wait()
 
     async def _fire(self, steps: Sequence[Step]) -> None:
         """Together; where that fails, each by itself, and what fails then is paused: it must

@@ -8,13 +8,17 @@ a message progress is silent there: it would say the same.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from adapters.base import AdapterError, Body, Button, Edit, Throttled, Unavailable
 from adapters.events import Conversation
+from agent.concurrency import kept_going
+from agent.delegation.children.presence import Doing, doing
 from agent.delegation.children.supervision import Activity
+from agent.delegation.settlement import FINAL
 from gateway.outbound.buttons import put_buttons
 from gateway.outbound.composer import Composer
 from gateway.status.child_control import control_button, controls
@@ -22,6 +26,7 @@ from gateway.status.notices import Notices
 from gateway.views.delegations import Family, family, panel_text
 from storage.errors import StoreError
 from storage.records.buttons import ActOnChild, ButtonRow
+from storage.records.delegations import Delegation
 from storage.records.inbox_outbox import OutboxRow
 from storage.store import Store, Transaction
 
@@ -33,6 +38,10 @@ LONGEST = 1800.0
 """Seconds from /agents until its message is left as it is."""
 POSTED_WITHIN = 10.0
 """Seconds from /agents in which its message is still to come: the store may be slow."""
+KIND = "panel"
+"""Of the rows by which processes know who keeps a message up to date."""
+LONGEST_END = 5.0
+"""Seconds for such a row to be removed."""
 LEFT = "_This is not kept up to date any more; /agents shows what runs now._"
 
 
@@ -50,6 +59,7 @@ class _Look:
     panels: Sequence[_Panel]
     """Those with buttons that act, oldest first."""
     rows: Family
+    active: Mapping[int, Doing]
     now: float
 
 
@@ -75,10 +85,16 @@ class Live:
     notices: Notices
     composer: Composer
     active: Mapping[int, Activity]
-    """The children that run now."""
+    """The children that run now, in this process."""
     _followed: dict[str, _Followed] = field(default_factory=dict, init=False)
     """By address."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    def doing(self, tx: Transaction, rows: Iterable[Delegation]) -> Mapping[int, Doing]:
+        """What runs of these, wherever that is."""
+        return doing(
+            tx, self.store, self.active, [row.id for row in rows if row.state not in FINAL]
+        )
 
     def follow(self, session: int, address: str) -> None:
         """Keep the message that /agents is about to post in a conversation up to date, instead of
@@ -94,8 +110,12 @@ class Live:
         task.add_done_callback(self._tasks.discard)
 
     def shows(self, address: str) -> bool:
-        """Whether a message of this conversation is kept up to date now."""
+        """Whether a message of this conversation is kept up to date now, by this process."""
         return address in self._followed
+
+    def shows_elsewhere(self, tx: Transaction, address: str) -> bool:
+        """Whether another process does that."""
+        return self.store.jobs is not None and bool(tx.ephemeral.of(KIND, keys=[address]))
 
     async def close(self) -> None:
         """Leave all messages as they are."""
@@ -107,7 +127,8 @@ class Live:
 
     async def _run(self, followed: _Followed) -> None:
         try:
-            await self._keep(followed)
+            if await self._begins(followed):
+                await self._keep(followed)
         except AdapterError as error:
             log.info("/agents in %s is not kept up to date: %s", followed.address, error)
         except Exception:
@@ -115,6 +136,17 @@ class Live:
             log.exception("/agents in %s is not kept up to date", followed.address)
         finally:
             del self._followed[followed.address]
+            if self.store.jobs is not None:
+                drop = partial(_drop, address=followed.address, process=self.store.process)
+                with suppress(StoreError, TimeoutError):
+                    await kept_going(self.store.run(drop), LONGEST_END)
+
+    async def _begins(self, followed: _Followed) -> bool:
+        """Tell other processes of it. False where one of them does it already."""
+        if self.store.jobs is None:
+            return True
+        address, process = followed.address, self.store.process
+        return await self.store.run(lambda tx: tx.ephemeral.put(KIND, address, process, {}))
 
     async def _keep(self, followed: _Followed) -> None:
         """Until nothing runs or it lasts too long. Raises an AdapterError where the platform will
@@ -134,15 +166,15 @@ class Live:
 
     async def _draw(self, followed: _Followed, *, last: bool) -> bool:
         """Show how it stands, where that differs from what is shown; whether that was all."""
-        look = await self.store.read(partial(_look, followed=followed))
+        look = await self.store.read(partial(self._look, followed=followed))
         if not look.panels:
             clock = asyncio.get_running_loop().time
             return clock() >= followed.end - LONGEST + POSTED_WITHIN
         *former, newest = look.panels
         if newest.row.message_id is None:
             return False  # still to be sent
-        text = panel_text(look.rows, self.active, look.now)
-        choices = controls(followed.session, look.rows, self.active)
+        text = panel_text(look.rows, look.active, look.now)
+        choices = controls(followed.session, look.rows, look.active)
         for panel in former:
             await self._end(followed, panel, f"{text}\n\n{LEFT}")
         # One that was cut is still to be put on record as interrupted.
@@ -153,6 +185,19 @@ class Live:
         buttons = await self._buttons(newest, choices)
         await self._edit(followed, newest, text, buttons)
         return False
+
+    def _look(self, tx: Transaction, followed: _Followed) -> _Look:
+        known: dict[int, dict[ActOnChild, ButtonRow]] = {}
+        for row in tx.buttons.temporary():
+            action = row.action
+            if not isinstance(action, ActOnChild) or action.session != followed.session:
+                continue
+            if row.address == followed.address:
+                known.setdefault(row.outbox, {})[action] = row
+        panels = [_Panel(tx.outbox.get(message), buttons) for message, buttons in known.items()]
+        rows = family(tx, followed.session)
+        active = self.doing(tx, [row for row, _ in rows])
+        return _Look(panels, rows, active, tx.now)
 
     async def _end(self, followed: _Followed, panel: _Panel, text: str) -> None:
         """The last edit of a message: its buttons go."""
@@ -193,16 +238,8 @@ class Live:
         )
 
 
-def _look(tx: Transaction, followed: _Followed) -> _Look:
-    known: dict[int, dict[ActOnChild, ButtonRow]] = {}
-    for row in tx.buttons.temporary():
-        action = row.action
-        if not isinstance(action, ActOnChild) or action.session != followed.session:
-            continue
-        if row.address == followed.address:
-            known.setdefault(row.outbox, {})[action] = row
-    panels = [_Panel(tx.outbox.get(message), buttons) for message, buttons in known.items()]
-    return _Look(panels, family(tx, followed.session), tx.now)
+def _drop(tx: Transaction, address: str, process: str) -> None:
+    tx.ephemeral.drop(KIND, [address], process)
 
 
 def _posted(panel: _Panel) -> tuple[Body, tuple[Button, ...]]:

@@ -5,14 +5,16 @@ The buttons are for whoever asked, act as often as they are pressed, and hold fo
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from adapters.base import Button
+from agent.delegation.children.presence import TOPIC, Doing
 from agent.delegation.children.supervision import Activity
 from gateway.outbound.buttons import new_button, put_buttons
 from gateway.outbound.composer import Composer
 from gateway.views.delegations import Family, panel_text, rank
 from storage.records.buttons import ActOnChild
+from storage.records.entries import Json
 from storage.store import Transaction
 
 VALID_FOR = 3600.0
@@ -23,7 +25,7 @@ OVER = "These buttons do nothing any more: /agents shows what runs now."
 
 
 def controls(
-    session: int, rows: Family, active: Mapping[int, Activity]
+    session: int, rows: Family, active: Mapping[int, Doing]
 ) -> list[tuple[ActOnChild, str]]:
     """What can be done to the first children that run, then to those that wait for a place, each
     with its style."""
@@ -46,7 +48,7 @@ def post_panel(
     tx: Transaction,
     composer: Composer,
     forest: Family,
-    active: Mapping[int, Activity],
+    active: Mapping[int, Doing],
     *,
     session: int,
     address: str,
@@ -71,11 +73,25 @@ def post_panel(
 
 
 def act(action: ActOnChild, active: Mapping[int, Activity]) -> None:
-    """Do what a button says. A child that is gone needs nothing."""
-    activity = active.get(action.delegation)
-    if activity is None:
-        return
-    match action.what:
+    """Do what a button says, where the child runs in this process. One that is gone needs
+    nothing."""
+    if (activity := active.get(action.delegation)) is not None:
+        _act(action.what, activity)
+
+
+def act_elsewhere(tx: Transaction, action: ActOnChild) -> None:
+    """Have it done where the child runs in another process."""
+    tx.signal(TOPIC, {"delegation": action.delegation, "what": action.what})
+
+
+def heard(active: Mapping[int, Activity], message: Json) -> None:
+    """Do what a button said that another process was told of."""
+    if (activity := active.get(message["delegation"])) is not None:
+        _act(message["what"], activity)
+
+
+def _act(what: Literal["stop", "pause", "resume"], activity: Activity) -> None:
+    match what:
         case "stop":
             activity.stop()
         case "pause":
@@ -83,7 +99,7 @@ def act(action: ActOnChild, active: Mapping[int, Activity]) -> None:
         case "resume":
             activity.resume()
         case _:
-            assert_never(action.what)
+            assert_never(what)
 
 
 def expire(tx: Transaction, composer: Composer) -> None:

@@ -14,8 +14,10 @@ from functools import partial
 from adapters.base import AdapterError, Body, Edit, Throttled, Unavailable
 from adapters.events import Conversation
 from agent.concurrency import kept_going
+from agent.runtime.journal import Journal
 from gateway.outbound.composer import Composer
 from gateway.outbound.live_messages import live_of, post_live
+from gateway.status.later import Later
 from gateway.status.notices import Notices
 from storage.errors import StoreError
 from storage.records.chats.live_messages import LiveKind
@@ -41,6 +43,8 @@ class Owner:
     """Whose message it is."""
 
     address: str
+    journal: Journal
+    """Of the turn: who has lost the session shows nothing more."""
     inbox: int
     """The first row that the turn answers."""
     again: bool
@@ -53,12 +57,14 @@ async def progress(
 ) -> AsyncIterator[None]:
     """Show what `describe` says while the body runs."""
     message = _Message(store, notices, composer, owner)
-    task = asyncio.create_task(_show(message, describe), name=f"progress {owner.address}")
+    # What a killed turn has left is looked up at once.
+    pause = AFTER if owner.again else 0.0
+    show = partial(_show, message, describe, pause)
+    later = Later(AFTER - pause, show, f"progress {owner.address}")
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await later.end()
 
 
 @dataclass(slots=True)
@@ -87,13 +93,14 @@ class _Message:
             return True
         if self.id is None:
             self.id = await self.store.read(lambda tx: tx.outbox.get(row).message_id)
-        if self.id is None:
+        if self.id is None or not await self.store.read(self.owner.journal.is_held):
             return False
         where = Conversation.parse(address)
         await self.notices.send(where.platform, Edit(where, self.id, body, fleeting=True))
         return True
 
     def _post(self, body: Body, tx: Transaction) -> int:
+        self.owner.journal.hold(tx)
         return post_live(tx, LiveKind.STATUS, self.owner.inbox, self.owner.address, body).id
 
     async def close(self, describe: Describe) -> None:
@@ -106,6 +113,7 @@ class _Message:
             change = self.composer.change(self.owner.address, text, row=row)[:1]
 
             def work(tx: Transaction) -> None:
+                self.owner.journal.hold(tx)  # else it is the newer turn's to close
                 if row in live_of(tx, [self.owner.inbox], LiveKind.STATUS):
                     tx.live_messages.end([row])
                     for parcel in change:
@@ -114,12 +122,13 @@ class _Message:
             await self.store.run(work)
 
 
-async def _show(message: _Message, describe: Describe) -> None:
+async def _show(message: _Message, describe: Describe, pause: float) -> None:
+    """`pause`: seconds until the message appears."""
     shown = ""
     try:
         if message.owner.again:
             await message.find()
-        await asyncio.sleep(AFTER)
+        await asyncio.sleep(pause)
         while True:
             pause = EVERY
             text = await describe(False)

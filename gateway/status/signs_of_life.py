@@ -2,11 +2,12 @@
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from agent.delegation.children.presence import Doing
 from agent.runtime.next_step import RunTools, next_step
 from agent.text.formats import age, dollars
 from agent.text.markdown import bounded, escape
@@ -34,7 +35,7 @@ class SignsOfLife:
     notices: Notices
     composer: Composer
     panel: Live
-    commands: Callable[[int], Sequence[Seen]] = lambda _: ()
+    commands: Callable[[int], Awaitable[Sequence[Seen]]]
     """What a session's agents run now."""
 
     @asynccontextmanager
@@ -58,7 +59,7 @@ class SignsOfLife:
             return children
         now = time.time()
         tools = tools_text(path(), now)
-        commands = commands_text(self.commands(session), now)
+        commands = commands_text(await self.commands(session), now)
         parts = [part for part in (children, tools, commands) if part]
         if not parts:
             return ""
@@ -69,8 +70,25 @@ class SignsOfLife:
     async def _describe_children(self, session: int, address: str, since: float, over: bool) -> str:
         if self.panel.shows(address):
             return ""  # /agents tells the same there, and is edited as often
-        now, rows = await self.store.read(partial(_worked_on, session=session, since=since))
-        return progress_text(rows, {} if over else self.panel.active, now)
+        look = partial(self._worked_on, session=session, address=address, since=since)
+        found = await self.store.read(look)
+        if found is None:
+            return ""
+        now, rows, active = found
+        return progress_text(rows, {} if over else active, now)
+
+    def _worked_on(
+        self, tx: Transaction, session: int, address: str, since: float
+    ) -> tuple[float, Sequence[Delegation], Mapping[int, Doing]] | None:
+        """The time, and a session's delegations that are unfinished or have ended since then, as
+        they were made, with what those do that run. None where /agents of another process tells
+        the same."""
+        if self.panel.shows_elsewhere(tx, address):
+            return None
+        recent = (row for row in tx.delegations.recent(session) if row.updated >= since)
+        found = {row.id: row for row in (*recent, *tx.delegations.unfinished(session))}
+        rows = sorted(found.values(), key=lambda row: row.id)
+        return tx.now, rows, self.panel.doing(tx, rows)
 
 
 def tools_text(path: Sequence[Entry], now: float) -> str:
@@ -89,11 +107,3 @@ def tools_text(path: Sequence[Entry], now: float) -> str:
 
 def _spent(tx: Transaction, address: str, since: float) -> float:
     return tx.ledger.total(since=since, address=address).cost
-
-
-def _worked_on(tx: Transaction, session: int, since: float) -> tuple[float, Sequence[Delegation]]:
-    """The time, and a session's delegations that are unfinished or have ended since then, as they
-    were made."""
-    recent = (row for row in tx.delegations.recent(session) if row.updated >= since)
-    rows = {row.id: row for row in (*recent, *tx.delegations.unfinished(session))}
-    return tx.now, sorted(rows.values(), key=lambda row: row.id)

@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from functools import partial
 
 from adapters.base import AdapterError, Typing
 from adapters.events import Conversation
+from gateway.status.later import Later
 from gateway.status.notices import Notices
 
 log = logging.getLogger(__name__)
@@ -19,16 +21,14 @@ AGAIN = 4.0
 @contextlib.asynccontextmanager
 async def typing(notices: Notices, address: str) -> AsyncIterator[None]:
     conversation = Conversation.parse(address)
-    task = asyncio.create_task(_type(notices, conversation), name=f"typing in {address}")
+    later = Later(AFTER, partial(_type, notices, conversation), f"typing in {address}")
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await later.end()
 
 
 async def _type(notices: Notices, conversation: Conversation) -> None:
-    await asyncio.sleep(AFTER)
     while True:
         try:
             await notices.send(conversation.platform, Typing(conversation))

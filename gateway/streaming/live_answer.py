@@ -6,7 +6,6 @@ posted is on record, so that the whole text takes its place.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +14,14 @@ from functools import partial
 from adapters.base import AdapterError, Body, Draft, Edit, Refused, Throttled
 from adapters.events import Conversation
 from adapters.platforms import PLATFORMS, Pace
+from agent.concurrency import within
+from agent.runtime.journal import Journal
 from gateway.outbound.composer import Composer
 from gateway.outbound.live_messages import live_of, post_live
+from gateway.status.later import Later
 from gateway.status.notices import Notices
 from gateway.streaming.partial import growing
-from storage.errors import StoreError
+from storage.errors import EpochLost, StoreError
 from storage.records.chats.live_messages import LiveKind
 from storage.store import Store, Transaction
 
@@ -55,6 +57,8 @@ class Place:
     """Where an answer goes."""
 
     address: str
+    journal: Journal
+    """Of the turn: who has lost the session shows nothing more."""
     inbox: int
     """The row that it answers."""
     rows: Callable[[], list[int]]
@@ -81,7 +85,8 @@ class Streaming:
 
 
 class LiveAnswer:
-    """Belongs to a turn. Its task lives from the first word of a reply until `settle`."""
+    """Belongs to a turn. Its task lives from a while after a reply's first word until `settle`;
+    a reply that is whole by then has none."""
 
     def __init__(self, parts: Streaming, place: Place, pace: Pace, on_record: OnRecord) -> None:
         self._parts = parts
@@ -90,7 +95,7 @@ class LiveAnswer:
         self._pace = pace
         self._on_record = on_record
         self._drafts = pace.drafts and place.private
-        self._task: asyncio.Task[None] | None = None
+        self._later: Later | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -107,38 +112,46 @@ class LiveAnswer:
 
     @property
     def begun(self) -> bool:
-        return self._task is not None
+        """Whether something may be on its way."""
+        return self._later is not None and self._later.task is not None
 
     def heard(self, piece: str) -> None:
         """The next piece of the answer's text."""
         self._text += piece
-        if self._task is None:
-            name = f"live answer in {self._place.address}"
-            self._task = asyncio.create_task(self._run(), name=name)
+        if self._later is None:
+            self._later = Later(FIRST, self._run, f"live answer in {self._place.address}")
+
+    def forget(self) -> None:
+        """The reply is whole, or broke off, before anything of it was shown."""
+        if self._later is not None:
+            self._later.drop()
+            self._later = None
+            self._begin()
 
     async def settle(self) -> None:
         """The reply is whole, or broke off; returns when no request is under way."""
-        task, self._task = self._task, None
+        later, self._later = self._later, None
         self._over.set()
-        if task is not None:
-            await asyncio.wait([task], timeout=GRACE)
-            task.cancel()
-            await asyncio.wait([task])
+        if later is not None:
+            if later.task is not None:
+                await asyncio.wait([later.task], timeout=GRACE)
+            await later.end()
         self._begin()
 
     async def _run(self) -> None:
         over = self._over
-        pause = FIRST
-        while not await _within(over, pause):
+        while not over.is_set():
             try:
                 await self._show()
+            except EpochLost:
+                return log.info("a newer turn goes on with the answer in %s", self._place.address)
             except Throttled as error:
                 self._not_before = _now() + error.retry_after
             except (AdapterError, StoreError) as error:
                 log.debug("nothing shown in %s: %s", self._place.address, error)
             private = self._place.private
             pace = self._pace.private if private else self._pace.group
-            pause = max(pace, self._not_before - _now())
+            await within(over, max(pace, self._not_before - _now()))
 
     async def _show(self) -> None:
         text = self._text[:LONGEST]
@@ -189,6 +202,7 @@ class LiveAnswer:
         self._on_record.maybe = True
 
         def work(tx: Transaction) -> int:
+            place.journal.hold(tx)
             args = (LiveKind.ANSWER, place.inbox, place.address, body, reply_to)
             return post_live(tx, *args).id
 
@@ -209,16 +223,10 @@ class LiveAnswer:
         self._shown[number] = body
 
     async def _send(self, notice: Draft | Edit) -> None:
+        if not await self._parts.store.read(self._place.journal.is_held):
+            raise EpochLost(f"session {self._place.journal.session} has a newer turn")
         await self._parts.notices.send(self._conversation.platform, notice)
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Whether it comes so soon."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()

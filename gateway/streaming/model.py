@@ -21,3 +21,5 @@ class Shown:
         finally:
             if self.answer.begun:
                 await kept_going(self.answer.settle(), 2 * GRACE)
+            else:
+                self.answer.forget()

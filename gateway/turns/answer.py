@@ -9,8 +9,11 @@ from agent.delegation.pending_calls import Results
 from agent.models.base import Model, ModelSpec, Purpose
 from agent.models.metering import Account
 from agent.runtime.chosen_model import chosen_on
-from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.runtime.loop import Answered, Asleep, CalledFinal, Loop, OutOfIterations
 from agent.runtime.people import Asker
+from agent.runtime.steps.agent import Agent, AgentRun
+from agent.runtime.steps.model_calls import ModelCalls
+from agent.runtime.steps.tool_runs import ToolRuns
 from gateway.media.incoming import is_ready
 from gateway.questions.service import Questions
 from gateway.streaming.live_answer import Place, Streaming
@@ -21,12 +24,10 @@ from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.posts import TurnPosts
 from gateway.turns.turn import Turn
 from storage.records.inbox_outbox import InboxKind
-from storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAnswer:
-    store: Store
     model: Model
     parent: Callable[[int, str, str | None], Awaitable[Agent]]
     """Makes the parent agent for one turn of a session in a conversation (its address): with its
@@ -41,32 +42,35 @@ class AgentAnswer:
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
         journal = turn.journal
-        model = turn.model or await chosen_on(self.store, journal.path)
+        model = turn.model or await chosen_on(journal.store, journal.path)
         agent = await self.parent(journal.session, turn.address, model)
-        live = self.streaming.answer(_place(turn), turn.live)
-        loop = Loop(
-            self.model if live is None else Shown(self.model, live),
-            agent,
-            journal,
-            Account("parent", journal.session, Purpose(turn.address, turn.person)),
-            asker=self._asker(turn),
-            on_reply=partial(self.posts.of_reply, turn, agent),
-            before_model=partial(self._before_model, turn, agent.spec),
-            on_files=partial(self.posts.of_files, turn),
-            heard=None if live is None else live.heard,
-            on_cut=partial(self.posts.of_cut, turn),
-        )
+        loop = self._loop(turn, agent)
         if turn.pending is not None:
             await self.results.resume(loop, turn.pending)
         match await self.compacting.run(loop):
             case OutOfIterations(limit):
+                turn.given_up = True
                 text = f"I stopped after {limit} steps without an answer. Write to go on."
                 await no_answer(
                     self.posts.composer, turn, text, f"stopped after {limit} model calls"
                 )
             case Answered() | Asleep() | CalledFinal():
                 if not turn.answered:
-                    await self.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+                    await turn.finish()
+
+    def _loop(self, turn: Turn, agent: Agent) -> Loop:
+        account = Account("parent", turn.journal.session, Purpose(turn.address, turn.person))
+        run = AgentRun(agent, turn.journal, account)
+        live = self.streaming.answer(_place(turn), turn.live)
+        calls = ModelCalls(
+            self.model if live is None else Shown(self.model, live),
+            run,
+            on_reply=partial(self.posts.of_reply, turn, agent),
+            heard=None if live is None else live.heard,
+            on_cut=partial(self.posts.of_cut, turn),
+        )
+        tools = ToolRuns(run, self._asker(turn), on_files=partial(self.posts.of_files, turn))
+        return Loop(calls, tools, partial(self._before_model, turn, agent.spec))
 
     async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
         if self.policy.busy_at(turn.address) == "steer":
@@ -79,15 +83,16 @@ class AgentAnswer:
 
     async def _steer(self, turn: Turn) -> None:
         """Talk that came during the turn is put before the model at its next call."""
-        session = turn.journal.session
-        for row in await self.store.read(lambda tx: tx.inbox.unfinished(session)):
+        journal = turn.journal
+        for row in await journal.store.read(lambda tx: tx.inbox.unfinished(journal.session)):
             if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.policy.joins(row, turn.rows[-1]) and is_ready(row):
-                await turn.journal.append(message_draft(row), partial(link_message, row=row))
+                await journal.append(message_draft(row), partial(link_message, row=row))
                 turn.rows.append(row)
 
 
 def _place(turn: Turn) -> Place:
     inbox = turn.rows[0].id
-    return Place(turn.address, inbox, lambda: turn.row_ids, turn.reply_to, turn.private)
+    private, reply_to = turn.private, turn.reply_to
+    return Place(turn.address, turn.journal, inbox, lambda: turn.row_ids, reply_to, private)

@@ -8,7 +8,7 @@ from functools import partial
 from gateway.access.quota import Quota
 from gateway.turns.control import SessionControl
 from gateway.turns.messages import author_of
-from gateway.turns.runner import TurnRunner
+from gateway.turns.policy.due_turns import DueTurns
 from gateway.turns.turn import Turn
 from storage.records.entries import SessionDraft, SessionKind
 from storage.records.inbox_outbox import Arrival, InboxRow, InboxState
@@ -24,8 +24,8 @@ TakeIn = Callable[[Arrival, Taken, Alongside], Awaitable[bool]]
 @dataclass(frozen=True, slots=True)
 class Arrivals:
     control: SessionControl
-    runner: TurnRunner
-    quota: Quota
+    due: DueTurns
+    quota: Callable[[], Quota]
 
     async def talk(
         self,
@@ -60,9 +60,7 @@ class Arrivals:
         alongside(tx)
         if self._is_over(tx, row):
             return replace(row, state=InboxState.DONE), None
-        if not self.control.scheduler.free(row.session):
-            return row, None
-        return row, self.runner.begin(tx, row.session)
+        return row, self.control.scheduler.begin(tx, row, self.due.begin)
 
     def _is_over(self, tx: Transaction, row: InboxRow) -> bool:
         """Count a message; where it is over a limit, it is done with. An album is one turn, however
@@ -70,13 +68,14 @@ class Arrivals:
         who = author_of(row)
         if row.session is not None and _continues(tx, row, row.session):
             return False
-        over = self.quota.over(tx, who, row.address)
+        quota = self.quota()
+        over = quota.over(tx, who, row.address)
         if over is None:
-            self.quota.take(tx, who, row.address)
+            quota.take(tx, who, row.address)
             return False
-        if text := self.quota.refuse(tx, over, who, row.address):
+        if text := quota.refuse(tx, over, who, row.address):
             reply_to = "" if row.payload["private"] else row.payload["message_id"]
-            for parcel in self.runner.failures.composer.post(row.address, text, reply_to=reply_to):
+            for parcel in self.due.composer.post(row.address, text, reply_to=reply_to):
                 tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id])
         return True

@@ -1,13 +1,14 @@
 """The control of a session from outside its turns: talk arrives, somebody stops it, goes elsewhere,
 or moves the leaf while no turn runs."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from agent.delegation.pending_calls import Unsettled, unsettled
 from gateway.questions.service import Questions
-from gateway.turns.cancellation import begun, end_everything, end_rows
+from gateway.turns.cancellation import TurnAt, begun, end_everything, end_rows
 from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.scheduler import SessionScheduler
 from gateway.turns.turn import RESULTS, Turn
@@ -22,8 +23,10 @@ class SessionControl:
     questions: Questions
     policy: BusyPolicy
     running: Mapping[int, Turn]
+    """The turns that run now in this process, by session."""
+    turn_at: TurnAt
     """The turns that run now, by session."""
-    end_commands: Callable[[int], int] = lambda _: 0
+    end_commands: Callable[[int], Awaitable[int]]
     """Ends what a session's agents run in the background; gives how many there were."""
 
     def arrived(self, row: InboxRow) -> None:
@@ -37,14 +40,16 @@ class SessionControl:
     async def stop(self, session: int) -> bool:
         """End the running turn and the commands in the background, and withdraw what waits for
         people; False where nothing was."""
-        commands = self.end_commands(session)
+        commands = await self.end_commands(session)
         async with AsyncExitStack() as held:
             running = await held.enter_async_context(self.scheduler.hold(session))
             for row in await self.store.read(lambda tx: tx.delegations.unfinished(session)):
                 if row.background:
                     await held.enter_async_context(self.scheduler.hold(row.root))
+            # Its path may be long, and is looked at where no writer waits for it.
+            known = await self.store.read(partial(_unsettled, session=session))
             stopped = await self.store.run(
-                partial(end_everything, session=session, questions=self.questions)
+                partial(end_everything, session=session, questions=self.questions, known=known)
             )
         return running or stopped or bool(commands)
 
@@ -73,7 +78,7 @@ class SessionControl:
             else:
                 tx.inbox.finish([row.id for row in said if row.entry is None])
 
-        turn = self.running.get(session)
+        turn = await self.store.read(lambda tx: self.turn_at(tx, session))
         if turn is not None and turn.address != address:
             return await self.store.run(partial(work, cut=False))
         async with self.scheduler.hold(session):
@@ -91,9 +96,15 @@ class SessionControl:
         end_rows(tx, session, begun(tx, session))
         return tx.tree.session(session).leaf
 
-    def may_cut(self, session: int, who: str, *, private: bool) -> bool:
+    def may_cut(self, tx: Transaction, session: int, who: str, *, private: bool) -> bool:
         """Whether a person may end the turn that runs now, if one does."""
-        return self.policy.may_cut(self.running.get(session), who, private=private)
+        turn = self.turn_at(tx, session)
+        person = turn.person if turn is not None else None
+        return self.policy.may_cut(person, who, private=private)
+
+
+def _unsettled(tx: Transaction, session: int) -> Unsettled:
+    return unsettled(tx, tx.tree.session(session).leaf)
 
 
 def _alone_in(tx: Transaction, identity: str) -> list[int]:

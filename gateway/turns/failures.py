@@ -31,6 +31,7 @@ from storage.records.inbox_outbox import (
 )
 from storage.records.record_entries import Failed, record_draft
 from storage.store import Store, Transaction
+from storage.traces import without_trace
 
 T = TypeVar("T")
 
@@ -169,7 +170,7 @@ class Failures:
         for row in rows:
             if row.kind is InboxKind.BACKGROUND:
                 _interrupted(tx, row)
-        end_rows(tx, session, rows)
+        end_rows(tx, session, rows, InboxState.FAILED)  # not done: their words are kept
         _end(tx, rows, error)
         text = _with_what_happened(NOT_DONE, rows[-1])
         for parcel in self.composer.post(rows[-1].address, text):
@@ -195,7 +196,7 @@ def _with_what_happened(text: str, row: InboxRow) -> str:
     """Of an event people have seen nothing: what they were to be reminded of, say, is not lost."""
     if row.kind is not InboxKind.EVENT:
         return text
-    event = Event(**row.payload)
+    event = Event(**without_trace(row.payload))
     about = f"\n> {escape(bounded(event.about, LONGEST_ABOUT))}" if event.about else ""
     return f"{text}\n\nThis was to be answered: {escape(event.title)}.{about}"
 
@@ -241,7 +242,7 @@ def _readable(row: InboxRow) -> bool:
 
 def _interrupted(tx: Transaction, row: InboxRow) -> None:
     """Background work ends, and who delegated it hears of it."""
-    delegation = tx.delegations.get(DelegationRow(**row.payload).delegation)
+    delegation = tx.delegations.get(DelegationRow(**without_trace(row.payload)).delegation)
     if delegation.state in FINAL:
         return
     interrupt(tx, delegation)

@@ -6,6 +6,7 @@ from storage.records.entries import Draft, Entry, Json, Kind, message
 from storage.records.inbox_outbox import Event, InboxKind, InboxRow
 from storage.records.speakers import happened, spoken
 from storage.store import Transaction
+from storage.traces import without_trace
 
 WORDLESS = "[a message without words]"
 """Only the bot's name was said. Providers refuse a conversation with an empty message in it."""
@@ -18,7 +19,7 @@ _AS_FILES = {"image": "photo", "file": "document"}
 def author_of(row: InboxRow) -> str:
     """Identity of who sent it; "" for what nobody sent."""
     if row.kind is InboxKind.EVENT:
-        return Event(**row.payload).person
+        return Event(**without_trace(row.payload)).person
     user = row.payload.get("user")
     return f"{user['platform']}:{user['id']}" if user else ""
 
@@ -28,7 +29,7 @@ def message_draft(row: InboxRow, late: str = "") -> Draft:
     a note on when it was said."""
     payload = row.payload
     if row.kind is InboxKind.EVENT:
-        event = Event(**payload)
+        event = Event(**without_trace(payload))
         body = {"role": "user", **happened(event.title, event.text)}
         return Draft(Kind.MESSAGE, body, author=event.person)
     given = []

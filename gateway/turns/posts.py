@@ -6,7 +6,7 @@ from functools import partial
 
 from agent.models.base import Reply
 from agent.runtime.journal import Alongside
-from agent.runtime.loop import Agent
+from agent.runtime.steps.agent import Agent
 from agent.text.markdown import escape
 from agent.tools.base import OutFile
 from agent.tools.think import thoughts_in

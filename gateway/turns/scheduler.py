@@ -3,17 +3,27 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
+from agent.backoff import backoff
 from gateway.turns.turn import Turn
 from storage.errors import StoreUnavailable
 from storage.faults import Faults
+from storage.records.inbox_outbox import InboxRow
+from storage.store import Transaction
 
 log = logging.getLogger(__name__)
 
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 30.0
+"""Seconds until a turn that the store did not let go on is tried again, the first time and at most.
+"""
+
 Advance = Callable[[int, Turn | None], Awaitable[None]]
+Begin = Callable[[Transaction, int], Turn | None]
+"""Begins the turn that is due in a session, where it can be begun within that transaction."""
 
 
 class SessionScheduler(Protocol):
@@ -25,13 +35,22 @@ class SessionScheduler(Protocol):
         the transaction before this call found it; forgotten where anything comes in between."""
         ...
 
-    def free(self, session: int) -> bool:
-        """Whether no turn runs or is kept from running. In any thread: who holds the session only
-        after a transaction has asked finds what that one wrote."""
+    def begin(self, tx: Transaction, row: InboxRow, begin: Begin) -> Turn | None:
+        """In the transaction that takes a row in: begin the turn that is due, where this process
+        may and none runs or is kept from running. Gives what `wake` is to go on with, once that is
+        committed; None also where that is seen to."""
         ...
 
     def interrupt(self, session: int) -> None:
         """Cancel the running turn and look at the session anew."""
+        ...
+
+    def idle(self) -> bool:
+        """Whether no turn runs in this process."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel everything and wait for the end of it."""
         ...
 
     def hold(self, session: int) -> AbstractAsyncContextManager[bool]:
@@ -53,11 +72,17 @@ class InProcessScheduler:
         self._held: Counter[int] = Counter()
         self._closed = False
         self._faults = Faults(log)
+        self._again: Callable[[int], None] = self.wake
+        self._pauses: dict[int, Iterator[float]] = {}
+        """Of sessions whose last turn the store did not let go on."""
+        self._timers: dict[int, asyncio.TimerHandle] = {}
 
-    def start(self, advance: Advance) -> None:
+    def start(self, advance: Advance, again: Callable[[int], None] | None = None) -> None:
         """Run turns from now on, by `advance`, which does what is due in a session: first the turn
-        that was begun, where there is one."""
+        that was begun, where there is one. `again`: what wakes a session once more whose turn the
+        store did not let go on; without it, `wake`."""
         self._advance = advance
+        self._again = again or self.wake
         for session in tuple(self._due):
             self.wake(session)
 
@@ -70,17 +95,39 @@ class InProcessScheduler:
             self._workers[session] = asyncio.create_task(worker, name=f"session {session}")
 
     def free(self, session: int) -> bool:
+        """Whether no turn runs or is kept from running. In any thread: who holds the session only
+        after a transaction has asked finds what that one wrote."""
         busy = session in self._workers or session in self._held
         return self._advance is not None and not busy
+
+    def begin(self, tx: Transaction, row: InboxRow, begin: Begin) -> Turn | None:
+        session = row.session
+        return begin(tx, session) if session is not None and self.free(session) else None
 
     def idle(self) -> bool:
         return not self._workers
 
     def interrupt(self, session: int) -> None:
+        self.cut(session)
+        self.wake(session)
+
+    def cut(self, session: int) -> None:
+        """Cancel the running turn, where one runs."""
         turn = self._turns.get(session)
         if turn is not None:
             turn.cancel("interrupted")
-        self.wake(session)
+
+    async def run(self, session: int, begun: Turn | None = None) -> None:
+        """Look at a session, and return when nothing runs in it. Where that is cancelled, so is the
+        turn, and its end is waited for. `begun`: as for `wake`."""
+        self.wake(session, begun)
+        while (worker := self._workers.get(session)) is not None:
+            try:
+                await asyncio.wait([worker])
+            except asyncio.CancelledError:
+                self.cut(session)
+                await asyncio.wait([worker])
+                raise
 
     @asynccontextmanager
     async def hold(self, session: int) -> AsyncIterator[bool]:
@@ -100,6 +147,8 @@ class InProcessScheduler:
     async def close(self) -> None:
         """Cancel everything and wait for the end of it."""
         self._closed = True
+        for timer in self._timers.values():
+            timer.cancel()
         tasks = [*self._turns.values(), *self._workers.values()]
         for task in tasks:
             task.cancel("closed")
@@ -120,8 +169,24 @@ class InProcessScheduler:
     async def _turn(self, session: int, begun: Turn | None, advance: Advance) -> None:
         try:
             await advance(session, begun)
+            self._pauses.pop(session, None)
         except StoreUnavailable as error:
             self._faults.failed("a turn cannot go on; it is tried again", error)
+            self._try_later(session)
         except Exception:
             # The boundary of a turn: one that fails must not take the others with it.
             log.exception("the turn of session %s failed; it is tried again by the sweep", session)
+
+    def _try_later(self, session: int) -> None:
+        """The sweep would find it too, but people wait."""
+        if self._closed:
+            return
+        if (timer := self._timers.pop(session, None)) is not None:
+            timer.cancel()
+        pauses = self._pauses.setdefault(session, backoff(FIRST_PAUSE, LONGEST_PAUSE, jitter=True))
+        loop = asyncio.get_running_loop()
+        self._timers[session] = loop.call_later(next(pauses), self._wake_again, session)
+
+    def _wake_again(self, session: int) -> None:
+        self._timers.pop(session, None)
+        self._again(session)

@@ -10,16 +10,13 @@ from gateway.streaming.live_answer import OnRecord
 from gateway.turns.messages import author_of
 from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
-from storage.records.inbox_outbox import (
-    InboxKind,
-    InboxRow,
-)
+from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.store import Transaction
 
 
 @dataclass(slots=True)
 class Turn:
-    """One turn: what it answers, and the pen of the session."""
+    """What it answers, and the journal that it is written to."""
 
     journal: Journal
     rows: list[InboxRow]
@@ -30,10 +27,21 @@ class Turn:
     """The call that it goes on with, where it is about one."""
     answered: bool = False
     """The last word is on its way, and the rows are finished with it."""
+    given_up: bool = False
+    """It came to the limit of its model calls without an answer."""
     begun: float = 0.0
     """In Unix seconds."""
     live: OnRecord = field(default_factory=OnRecord)
     """Whether it, or a turn that was killed in its place, has shown what is not whole."""
+
+    async def finish(self) -> None:
+        """Its rows are done with, and nothing is left to say. EpochLost."""
+
+        def work(tx: Transaction) -> None:
+            self.journal.hold(tx)
+            tx.inbox.finish(self.row_ids)
+
+        await self.journal.store.run(work)
 
     @property
     def aside(self) -> bool:
@@ -68,6 +76,14 @@ class Turn:
     def reply_to(self) -> str:
         """The message that a reply in a group names."""
         return "" if self.private else str(self.rows[-1].payload.get("message_id", ""))
+
+
+def traces_of(turn: Turn) -> tuple[str, tuple[str, ...]]:
+    """Besides its own, that of its last row: the one that asked what was decided, "" for none, and
+    those of what it answers as well."""
+    *others, last = turn.rows
+    asked = str(last.payload.get("asked") or "") if last.kind is InboxKind.RESUME else ""
+    return asked, tuple(dict.fromkeys(row.trace for row in others if row.trace != last.trace))
 
 
 Job = Callable[[Turn], Awaitable[None]]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
-from agent.delegation.children.supervision import Activity
+from agent.delegation.children.presence import Doing
 from agent.delegation.settlement import FINAL
 from agent.text.formats import age
 from agent.text.markdown import bounded, escape
@@ -53,7 +53,7 @@ def family(tx: Transaction, session: int) -> list[tuple[Delegation, int]]:
     return found
 
 
-def agents_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
+def agents_text(rows: Family, active: Mapping[int, Doing], now: float) -> str:
     """Task, state, tier, model, tokens, cost, files, current tool, age; where it delegated in turn,
     what that comes to with its children."""
     if not rows:
@@ -61,7 +61,7 @@ def agents_text(rows: Family, active: Mapping[int, Activity], now: float) -> str
     return "\n\n".join(_blocks(rows, active, now))
 
 
-def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
+def panel_text(rows: Family, active: Mapping[int, Doing], now: float) -> str:
     """The same within one message of any platform: those that run first of all, then those that
     wait for a place, then the newest. How many are left out is said."""
     blocks = _blocks(rows, active, now)
@@ -76,13 +76,13 @@ def panel_text(rows: Family, active: Mapping[int, Activity], now: float) -> str:
     return "\n\n".join([*shown, f"… and {left} more"] if left else shown)
 
 
-def rank(row: Delegation, active: Mapping[int, Activity]) -> int:
+def rank(row: Delegation, active: Mapping[int, Doing]) -> int:
     """0 for one that runs, then what waits for a place, then the rest."""
     activity = active.get(row.id)
     return 2 if activity is None else int(activity.queued)
 
 
-def _blocks(rows: Family, active: Mapping[int, Activity], now: float) -> list[str]:
+def _blocks(rows: Family, active: Mapping[int, Doing], now: float) -> list[str]:
     blocks = []
     for index, (row, depth) in enumerate(rows):
         lines = [_lines(row, depth, active.get(row.id), now)]
@@ -98,7 +98,7 @@ def _below(rows: Family, index: int) -> list[Delegation]:
     return [row for row, _ in takewhile(lambda one: one[1] > top, rows[index + 1 :])]
 
 
-def _sum(branch: Sequence[Delegation], active: Mapping[int, Activity]) -> str:
+def _sum(branch: Sequence[Delegation], active: Mapping[int, Doing]) -> str:
     """A delegation and all that was delegated below it."""
     usage = sum((row.usage for row in branch), Usage())
     files = {file for row in branch for file in _files(row, active.get(row.id))}
@@ -107,7 +107,7 @@ def _sum(branch: Sequence[Delegation], active: Mapping[int, Activity]) -> str:
     return f"with {len(branch) - 1} below: " + " · ".join([tokens, money(usage), *touched])
 
 
-def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -> str:
+def _lines(row: Delegation, depth: int, activity: Doing | None, now: float) -> str:
     state = _state(row, activity)
     facts = [
         *_outcome(row, state),
@@ -125,7 +125,7 @@ def _lines(row: Delegation, depth: int, activity: Activity | None, now: float) -
     return f"{mark} #{row.id} {escape(preview(row.goal, 80))}\n" + " · ".join(facts)
 
 
-def _state(row: Delegation, activity: Activity | None) -> str:
+def _state(row: Delegation, activity: Doing | None) -> str:
     if row.state != "running":
         return row.state
     if activity is None or activity.queued:
@@ -162,7 +162,7 @@ def _result(row: Delegation) -> Json:
     return result
 
 
-def progress_text(rows: Sequence[Delegation], active: Mapping[int, Activity], now: float) -> str:
+def progress_text(rows: Sequence[Delegation], active: Mapping[int, Doing], now: float) -> str:
     """A line for each of the newest that have ended, then for the first children that run; "" where
     there is none."""
     ended = [_ended(row) for row in rows if row.state in FINAL]
@@ -177,7 +177,7 @@ def progress_text(rows: Sequence[Delegation], active: Mapping[int, Activity], no
     return "\n".join([*lines, f"… and {left} more"] if left else lines)
 
 
-def _doing(activity: Activity) -> str:
+def _doing(activity: Doing) -> str:
     return "queued" if activity.queued else escape(activity.tool or "starting")
 
 
@@ -192,7 +192,7 @@ def _ended(row: Delegation) -> str:
     return " · ".join([line, *found, money(row.usage)])
 
 
-def _files(row: Delegation, activity: Activity | None) -> list[str]:
+def _files(row: Delegation, activity: Doing | None) -> list[str]:
     return sorted(activity.files if activity is not None else _result(row).get("files") or ())
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agent.models.base import ModelSpec, price
-from agent.models.budgets import OUTPUT_RESERVED, Pot
 from agent.models.registry import RANKS, Models
+from agent.models.spending.budgets import OUTPUT_RESERVED, Pot
 from agent.text.formats import dollars
 from agent.text.markdown import bounded, escape
 

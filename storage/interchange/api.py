@@ -1,21 +1,27 @@
 """Sessions as files: Pi's session format in and out, OpenAI's lists of messages in."""
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from storage.errors import InterchangeError
+from storage.interchange.arriving import PART, Arriving, Entries, Head, head_of
 from storage.interchange.json_reader import parse, parse_line
 from storage.interchange.openai import read_openai
 from storage.interchange.pi.read import Imported, read_pi
 from storage.interchange.pi.write import Exported
 from storage.records.attached import digests
-from storage.records.entries import Entry, Label, Session, SessionDraft, SessionKind
+from storage.records.entries import Entry, Growth, Label, Session, SessionDraft, SessionKind
 from storage.records.told_notes import still_kept
-from storage.store import Transaction
+from storage.store import Store, Transaction
 from storage.tree.paths import fork_point
 
 _BOM = b"\xef\xbb\xbf"
+_PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"7z\xbc\xaf", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+"""How archives and packed files begin."""
 
 
 def read_session(data: bytes, now: float) -> Imported:
@@ -25,6 +31,8 @@ def read_session(data: bytes, now: float) -> Imported:
     `now`, Unix seconds, is the time of what has none. InterchangeError says which line is broken;
     then nothing is to be taken.
     """
+    if data.startswith(_PACKED):
+        raise InterchangeError("the file is packed; unpack it, and send what is in it")
     data = data.removeprefix(_BOM)
     lines = [(n, raw) for n, line in enumerate(data.split(b"\n"), 1) if (raw := line.strip())]
     if not lines:
@@ -71,14 +79,51 @@ def _whole(data: bytes) -> object:
 
 def take_in(tx: Transaction, imported: Imported) -> Session:
     """Store it as a new session."""
-    session = tx.tree.create(SessionDraft(SessionKind.CHAT, imported.title)).id
-    tx.tree.plant(session, imported.entries, imported.leaf)
-    if any(digests(one.draft.body) for one in imported.entries):
-        for entry in tx.tree.entries(session):
-            tx.blobs.use(entry.id, digests(entry.body))
-    if imported.header is not None:
-        tx.directory.set_fact(_header_fact(session), imported.header)
-    return tx.tree.session(session)
+    return _stored(tx, head_of(imported), imported.entries)
+
+
+def _stored(tx: Transaction, head: Head, entries: Entries) -> Session:
+    session = tx.tree.create(SessionDraft(SessionKind.CHAT, head.title)).id
+    growth = Growth()
+    _plant(tx, session, entries, 0, growth)
+    return _completed(tx, session, head, growth)
+
+
+async def prepared(store: Store, arriving: Arriving) -> Callable[[Transaction], Session]:
+    """What takes it in. Of what is long all is stored before, part by part, so that others write in
+    between; until it is taken in, that session is an IMPORT, which nobody sees. Where that never
+    comes, pruning sees to what is left of it."""
+    head, parts = arriving.head, arriving.parts
+    if head.count <= PART:
+        entries = tuple([entry async for part in parts for entry in part])
+        return partial(_stored, head=head, entries=entries)
+    draft = SessionDraft(SessionKind.IMPORT)
+    session = await store.run(lambda tx: tx.tree.create(draft).id)
+    growth, places = Growth(), 0
+    async for part in parts:
+        began = time.monotonic()
+        plant = partial(_plant, session=session, entries=part, first=places, growth=growth)
+        await store.run(plant)
+        places += len(part)
+        # Who waits for the database's lock in another process looks for it now and then.
+        await asyncio.sleep(time.monotonic() - began)
+    return partial(_completed, session=session, head=head, growth=growth)
+
+
+def _plant(tx: Transaction, session: int, entries: Entries, first: int, growth: Growth) -> None:
+    """`first`: how many were planted before."""
+    growth.cut(first)
+    ids = tx.tree.plant(session, entries, None, growth)
+    for id_, each in zip(ids, entries, strict=True):
+        if named := digests(each.draft.body):
+            tx.blobs.use(id_, named)
+
+
+def _completed(tx: Transaction, session: int, head: Head, growth: Growth) -> Session:
+    tx.tree.plant(session, (), head.leaf, growth)
+    if head.header is not None:
+        tx.directory.set_fact(_header_fact(session), head.header)
+    return tx.tree.complete(session, head.title)
 
 
 def gather(tx: Transaction, session: int) -> Exported:
@@ -93,6 +138,13 @@ def gather(tx: Transaction, session: int) -> Exported:
     labels: list[Label] = tx.tree.labels(session)
     header = tx.directory.fact(_header_fact(session))
     return Exported(found, entries, tuple(labels), originals, header)
+
+
+def extent(tx: Transaction, session: int) -> int:
+    """As many entries as an export says, or more. Costs as much as there are branches."""
+    leaf = tx.tree.session(session).leaf
+    last = [] if leaf is None else [tx.tree.entry(leaf).number]
+    return max([*last, *(strand.tip_number for strand in tx.tree.strands(session))], default=0)
 
 
 def _as_exported(tx: Transaction, entry: Entry) -> Entry:

@@ -38,6 +38,8 @@ read this much of it, and there is no more."""
 class SessionKind(StrEnum):
     CHAT = "chat"
     SUBAGENT = "subagent"
+    IMPORT = "import"
+    """Comes in part by part, and is no conversation yet: nobody sees it before all is there."""
 
 
 class RunRole(StrEnum):
@@ -140,6 +142,21 @@ class ImportedEntry:
     """Place in the list; None for a root."""
     original: str = ""
     """What it was called where it comes from."""
+
+
+@dataclass(slots=True)
+class Growth:
+    """What was planted so far, by place: the rest may follow in other transactions."""
+
+    ids: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    strands: list[int] = field(default_factory=list)
+    first_children: dict[int, int] = field(default_factory=dict)
+
+    def cut(self, places: int) -> None:
+        """Forget all but so many: what a transaction planted that is done again."""
+        for kept in (self.ids, self.depths, self.strands):
+            del kept[places:]
 
 
 @dataclass(frozen=True, slots=True)

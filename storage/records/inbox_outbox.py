@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.records.entries import Json
+from storage.traces import trace_in, trace_of_key
 
 
 class InboxKind(StrEnum):
@@ -41,6 +42,8 @@ class Resume:
     """A question was closed: what waited for it goes on."""
 
     question: int
+    asked: str = ""
+    """The trace that asked; "" where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,21 @@ class Arrival:
     """The platform's own mark of how far this conversation was read, kept with the conversation."""
 
 
+def person_of(payload: Json) -> str:
+    """Identity of whose a row of the inbox is; "" for nobody's."""
+    user = payload.get("user")
+    if isinstance(user, dict):
+        return f"{user.get('platform')}:{user.get('id')}"
+    person = payload.get("person")
+    return person if isinstance(person, str) else ""
+
+
+def name_of(payload: Json) -> str:
+    """What they call themselves; "" where that is not said."""
+    user = payload.get("user")
+    return str(user.get("name") or "") if isinstance(user, dict) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class InboxRow:
     id: int
@@ -96,12 +114,18 @@ class InboxRow:
     kind: InboxKind
     address: str
     payload: Json
+    """Empty once it is done, unless it is held."""
     session: int | None
     """The session whose turn answers it; None until it is routed."""
     entry: int | None
     """The entry it became; None until it is appended."""
     state: InboxState
     time: float
+
+    @property
+    def trace(self) -> str:
+        """The one that it came with, or one of its own."""
+        return trace_in(self.payload) or trace_of_key(self.key)
 
 
 class OutboxState(StrEnum):
@@ -155,6 +179,7 @@ class OutboxRow:
     address: str
     kind: str
     payload: Json
+    """Empty once it is sent, unless something hangs on the message: see Outbox.sent."""
     entry: int | None
     edits: int | None
     state: OutboxState
@@ -162,3 +187,8 @@ class OutboxRow:
     """The platform's id of the message, once sent."""
     error: str
     time: float
+
+    @property
+    def trace(self) -> str:
+        """The one that it answers; "" where it answers nothing."""
+        return trace_in(self.payload)

@@ -1,7 +1,7 @@
-"""A line of the ledger: one model call, what it used, and for whom."""
+"""The ledger: a line of it is one model call, what it used, and for whom."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from storage.records.entries import Usage
 
@@ -37,3 +37,25 @@ class LedgerLine:
     person: str
     """Identity of who asked for it; "" where nobody did."""
     delegation: int | None = None
+
+
+class Ledger(Protocol):
+    """What model calls used, and for whom. Lines are only ever added."""
+
+    def add(self, line: LedgerLine) -> None: ...
+
+    def by_tier(self, delegation: int) -> dict[str, Usage]:
+        """What each tier used in one delegation."""
+        ...
+
+    def total(
+        self, *, since: float, address: str | None = None, person: str | None = None
+    ) -> Spending:
+        """Since a time in Unix seconds: of one conversation or person, or of all."""
+        ...
+
+    def grouped(
+        self, by: LedgerGroup, *, since: float, address: str | None = None
+    ) -> list[tuple[str, Spending]]:
+        """The same in groups, the dearest first."""
+        ...

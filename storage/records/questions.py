@@ -106,6 +106,16 @@ class Questions(Protocol):
         """Open questions, oldest first: of one session, or all."""
         ...
 
+    def timed(self, now: float, begun: Sequence[float]) -> list[Question]:
+        """Those of them that expire by `now`, and those that stand at a level for which there is a
+        time in `begun` and were created by then. Unix seconds."""
+        ...
+
+    def next_timed(self, now: float, delays: Sequence[float]) -> float | None:
+        """The first time after `now` at which one expires, or has stood at the level of that number
+        for as long as `delays` says, in seconds, since it was created. Unix seconds."""
+        ...
+
     def close(
         self,
         question: int,

@@ -6,6 +6,7 @@ from typing import Protocol
 from storage.records.entries import (
     Draft,
     Entry,
+    Growth,
     ImportedEntry,
     Label,
     LeafMove,
@@ -34,7 +35,16 @@ class Tree(Protocol):
         """Raise the epoch by one: whoever held the session before can no longer write."""
         ...
 
+    def hold(self, session: int, epoch: int) -> None:
+        """EpochLost where the session is in another epoch; else it stays in this one until the
+        transaction ends. For what a turn writes besides entries."""
+        ...
+
     def rename(self, session: int, title: str) -> Session: ...
+
+    def complete(self, session: int, title: str) -> Session:
+        """Make a conversation of what was taken in part by part (SessionKind.IMPORT)."""
+        ...
 
     def append(
         self,
@@ -106,9 +116,16 @@ class Tree(Protocol):
         entry's, and an entry has one name: the newest wins."""
         ...
 
-    def plant(self, session: int, planted: Sequence[ImportedEntry], leaf: int | None) -> list[int]:
+    def plant(
+        self,
+        session: int,
+        planted: Sequence[ImportedEntry],
+        leaf: int | None,
+        growth: Growth | None = None,
+    ) -> list[int]:
         """Add entries that come from elsewhere, a parent before its children, and move the leaf to
-        the one at place `leaf`; their ids, in order. For a session that nobody knows yet."""
+        the one at place `leaf`; their ids, in order. For a session that nobody knows yet. `growth`:
+        what was planted before them; their places go on from there."""
         ...
 
     def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:

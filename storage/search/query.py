@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from operator import add
 
 from storage.records.entries import Entry, Kind, content_text
+from storage.records.retention.tombstones import is_empty
 
 LONGEST_TEXT = 100_000
 """Characters of an entry that can be found."""
@@ -74,6 +75,8 @@ class Query:
 def text_of(entry: Entry) -> str:
     """What can be found of an entry; "" for one that cannot be found."""
     body = entry.body
+    if is_empty(body):
+        return ""
     match entry.kind:
         case Kind.MESSAGE if body.get("role") in ("user", "assistant"):
             return content_text(body.get("content"))[:LONGEST_TEXT]

@@ -3,9 +3,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy import (
+    URL,
     BigInteger,
     Connection,
     Dialect,
@@ -20,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from storage.errors import StoreError, StoreUnavailable
 from storage.sql import postgres, sqlite
+from storage.sql.shared.alone import Announce, Peers, say_nothing
 from storage.sql.writer import Committer
 
 ID = BigInteger().with_variant(Integer, "sqlite")
@@ -59,11 +62,21 @@ class Database(Protocol):
         """What people are told that it is. Holds no password."""
         ...
 
+    @property
+    def in_files(self) -> bool:
+        """Whether it is in files, which may be taken away under us."""
+        ...
+
     def warning(self) -> str:
         """What people should know of it at the start; "" where there is nothing."""
         ...
 
-    def committer(self) -> Committer:
+    def peers(self) -> Peers:
+        """The other processes on it. StoreUnavailable where what it takes to know of them is not
+        installed."""
+        ...
+
+    def committer(self, announce: Announce = say_nothing) -> Committer:
         """Connects. DBAPIError where that fails."""
         ...
 
@@ -94,6 +107,11 @@ class Database(Protocol):
         ...
 
 
+def database_in(file: Path) -> Database:
+    """That of a file, whatever it is called: in a URL, what follows a ? is no part of its name."""
+    return sqlite.Sqlite(URL.create("sqlite", database=str(file)))
+
+
 def database_of(url: str) -> Database:
     """StoreUnavailable where it is not the URL of a database we can use."""
     if url.startswith("postgres://"):  # as many hosts hand it out
@@ -107,6 +125,10 @@ def database_of(url: str) -> Database:
             "[storage] url is not a database URL; write it like sqlite:///bough.db "
             "or postgresql://user@host/bough"
         ) from None
+    if "@" in (parsed.host or ""):  # the end of a password, which is not to be shown
+        raise StoreUnavailable(
+            "[storage] url has an @ too many: in a user's name or password it is written %40"
+        )
     match backend:
         case "sqlite":
             return sqlite.Sqlite(parsed)
@@ -131,6 +153,11 @@ def append_only_lifted(table: str, dialect: Dialect) -> Sequence[str]:
     if _is_postgres(dialect):
         return postgres.append_only_lifted(table)
     return sqlite.append_only_lifted(table)
+
+
+def only_tombstones(dialect: Dialect) -> Sequence[str]:
+    """Statements after which entries can be changed into tombstones, and in no other way."""
+    return postgres.ONLY_TOMBSTONES if _is_postgres(dialect) else sqlite.ONLY_TOMBSTONES
 
 
 def search_index(dialect: Dialect) -> Sequence[str]:

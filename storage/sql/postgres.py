@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import chain
 from typing import Any
 
@@ -30,7 +31,8 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.types import TypeEngine
 
 from storage.errors import NotFound, StoreError, StoreUnavailable
-from storage.sql.prepared import failure
+from storage.sql.prepared import failure, flush
+from storage.sql.shared.alone import Announce, Peers, say_nothing
 from storage.sql.writer import Job
 
 DRIVER_MISSING = (
@@ -63,6 +65,7 @@ _CONFLICTS = frozenset(
     {
         "40001",  # somebody else wrote in between
         "40P01",  # a deadlock
+        "26000",  # the server forgot what was prepared (DISCARD ALL, a pooler)
     }
 )
 _ATTEMPTS = 10
@@ -78,6 +81,7 @@ class Postgres:
     """A database on a server."""
 
     readers = 4
+    in_files = False
 
     def __init__(self, url: URL) -> None:
         self._url = url.set(drivername="postgresql+psycopg")
@@ -88,10 +92,22 @@ class Postgres:
     def warning(self) -> str:
         return ""
 
-    def committer(self) -> "Commits":
+    def peers(self) -> Peers:
+        # Late: who migrates or copies a database needs no job engine, which takes its time.
+        try:
+            shared = import_module("storage.sql.shared.peers")
+        except ImportError as error:
+            raise StoreUnavailable(DRIVER_MISSING) from error
+        _, parameters = self._engine("READ COMMITTED").dialect.create_connect_args(self._url)
+        parameters.pop("context", None)  # SQLAlchemy's own
+        defaults = {name: value for name, value in _CONNECT.items() if name not in self._url.query}
+        peers: Peers = shared.Peers({**defaults, **parameters})
+        return peers
+
+    def committer(self, announce: Announce = say_nothing) -> "Commits":
         engine = self._engine("REPEATABLE READ", pool_size=1)
         with engine.connect():
-            return Commits(engine, self)
+            return Commits(engine, self, announce)
 
     def reader_engine(self) -> Engine:
         return self._engine("REPEATABLE READ", read_only=True, pool_size=self.readers)
@@ -152,6 +168,9 @@ class Postgres:
             connection.read_only = read_only
 
         event.listen(engine, "connect", prepare)
+        # Late: the driver may be missing.
+        lay = import_module("storage.sql.wire.pipeline").lay_pipelines
+        lay(engine, isolation, read_only=read_only)
         return engine
 
 
@@ -160,14 +179,15 @@ class Commits:
     comes to nothing, each job gets a transaction of its own, and several where others are in its
     way."""
 
-    def __init__(self, engine: Engine, database: Postgres) -> None:
+    def __init__(self, engine: Engine, database: Postgres, announce: Announce) -> None:
         self._engine = engine
         self._database = database
+        self._announce = announce
 
     def commit(self, group: Sequence[Job[Any]]) -> None:
         done = 0
         try:
-            if len(group) > 1 and self._together(group):
+            if len(group) > 1 and (self._together(group) or self._together(group)):
                 return
             for job in group:
                 self._alone(job)
@@ -183,6 +203,9 @@ class Commits:
     def rescue(self) -> str:
         return ""
 
+    def hasten(self) -> None:
+        """Others hold single rows, and not for long."""
+
     def close(self) -> None:
         self._engine.dispose()
 
@@ -193,6 +216,12 @@ class Commits:
                 if job.error is not None:
                     transaction.rollback()
                     return False
+            try:
+                self._announce(connection, group)
+                flush(connection)
+            except DBAPIError:
+                transaction.rollback()
+                return False
             return _conflict_in_commit(transaction) is None
 
     def _alone(self, job: Job[Any]) -> None:
@@ -208,6 +237,8 @@ class Commits:
         with self._engine.connect() as connection, connection.begin() as transaction:
             _attempt(job, connection)
             if job.error is None:
+                self._tell(job, connection)
+            if job.error is None:
                 job.error = _conflict_in_commit(transaction)
                 return job.error is None
             transaction.rollback()
@@ -215,6 +246,13 @@ class Commits:
             return False
         job.error = self._translated(job.error)
         return True
+
+    def _tell(self, job: Job[Any], connection: Connection) -> None:
+        try:
+            self._announce(connection, [job])
+            flush(connection)
+        except DBAPIError as error:
+            job.error = error
 
     def _translated(self, error: BaseException) -> BaseException:
         if not isinstance(error, DBAPIError):
@@ -239,6 +277,24 @@ def append_only_lifted(table: str) -> list[str]:
     name = f"{table}_append_only"
     return [f"DROP TRIGGER {name} ON {table}", f"DROP FUNCTION {name}()"]
 
+
+_SAME = (
+    *("id", "session", "parent", "number", "depth", "strand", "kind", "sort", "first_kept"),
+    *("tokens", "time"),
+)
+"""Columns of an entry that say where it stands and what it is."""
+ONLY_TOMBSTONES = (
+    "CREATE FUNCTION entries_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'entries is append-only' "
+    "USING ERRCODE = 'integrity_constraint_violation'; END $$",
+    "CREATE TRIGGER entries_append_only BEFORE DELETE OR TRUNCATE ON entries "
+    "FOR EACH STATEMENT EXECUTE FUNCTION entries_append_only()",
+    "CREATE TRIGGER entries_only_tombstones BEFORE UPDATE ON entries FOR EACH ROW WHEN (NOT ("
+    """NEW.body LIKE '{"tombstone":{"by":"%","hash":"%' """
+    "AND (NEW.author = OLD.author OR NEW.author LIKE 'forgotten:%') AND "
+    + " AND ".join(f"NEW.{name} IS NOT DISTINCT FROM OLD.{name}" for name in _SAME)
+    + ")) EXECUTE FUNCTION entries_append_only()",
+)
 
 SEARCH_INDEX = (
     'CREATE TABLE search_index (entry BIGINT PRIMARY KEY, terms TEXT[] COLLATE "C" NOT NULL)',
@@ -270,6 +326,7 @@ def insert_all(connection: Connection, table: Table, rows: Iterable[Mapping[str,
     statement = f"COPY {table.name} ({', '.join(first)}) FROM STDIN"
     driver: Any = connection.connection.driver_connection
     errors: Any = connection.dialect.dbapi
+    flush(connection)
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as copy:
             for row in chain([first], left):

@@ -5,9 +5,12 @@ JSON is kept as text and decoded by us, so that it comes back byte by byte: no J
 database takes part, and none is needed, because what SQL must look at has a column of its own.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
+    ColumnElement,
     Double,
     ForeignKey,
     Index,
@@ -16,11 +19,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0056_threads"
+HEAD = "0064_imports"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -32,6 +36,12 @@ metadata = MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     }
 )
+
+
+def _where(rows: ColumnElement[bool], name: str, *columns: Column[Any]) -> None:
+    """An index of some rows alone."""
+    Index(name, *columns, sqlite_where=rows, postgresql_where=rows)
+
 
 sessions = Table(
     "sessions",
@@ -82,31 +92,11 @@ entries = Table(
 )
 Index("ix_entries_parent", entries.c.parent)
 Index("ix_entries_strand", entries.c.strand, entries.c.number)
-Index(
-    "ix_entries_first",
-    entries.c.session,
-    sqlite_where=entries.c.strand.is_(None),
-    postgresql_where=entries.c.strand.is_(None),
-)
-Index(
-    "ix_entries_label",
-    entries.c.session,
-    sqlite_where=entries.c.kind == "label",
-    postgresql_where=entries.c.kind == "label",
-)
-Index(
-    "ix_entries_compaction",
-    entries.c.strand,
-    entries.c.number,
-    sqlite_where=entries.c.kind == "compaction",
-    postgresql_where=entries.c.kind == "compaction",
-)
-Index(
-    "ix_entries_model_change",
-    entries.c.strand,
-    entries.c.number,
-    sqlite_where=entries.c.kind == "model_change",
-    postgresql_where=entries.c.kind == "model_change",
+_where(entries.c.strand.is_(None), "ix_entries_first", entries.c.session)
+_where(entries.c.kind == "label", "ix_entries_label", entries.c.session)
+_where(entries.c.kind == "compaction", "ix_entries_compaction", entries.c.strand, entries.c.number)
+_where(
+    entries.c.kind == "model_change", "ix_entries_model_change", entries.c.strand, entries.c.number
 )
 
 original_ids = Table(
@@ -171,6 +161,11 @@ inbox = Table(
     Column("entry", ID, ForeignKey("entries.id")),
     Column("state", Words, nullable=False),
     Column("time", Double, nullable=False),
+    # Whose it is and what they are called; "" for nobody's. Copied out of the payload, which goes
+    # when the row is done, unless it is held.
+    Column("person", Words, nullable=False, server_default=""),
+    Column("name", Words, nullable=False, server_default=""),
+    Column("held", Boolean, nullable=False, server_default=false()),
     Index(None, "state", "session"),
 )
 
@@ -189,13 +184,9 @@ outbox = Table(
     Column("time", Double, nullable=False),
 )
 
-Index(
-    "ix_outbox_pending",
-    outbox.c.address,
-    outbox.c.id,
-    sqlite_where=outbox.c.state == "pending",
-    postgresql_where=outbox.c.state == "pending",
-)
+_where(outbox.c.state == "pending", "ix_outbox_pending", outbox.c.address, outbox.c.id)
+
+_where(outbox.c.edits.is_not(None), "ix_outbox_edits", outbox.c.edits)
 
 live_messages = Table(
     "live_messages",
@@ -235,6 +226,7 @@ message_links = Table(
     Column("address", Words, primary_key=True),
     Column("message_id", Words, primary_key=True),
     Column("entry", ID, ForeignKey("entries.id"), nullable=False),
+    sqlite_with_rowid=False,
 )
 
 questions = Table(
@@ -266,7 +258,7 @@ question_posts = Table(
     Column("id", ID, primary_key=True),
     Column("question", ID, ForeignKey("questions.id"), nullable=False, index=True),
     Column("address", Words, nullable=False, index=True),
-    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False),
+    Column("outbox", ID, ForeignKey("outbox.id"), nullable=False, index=True),
     Column("prompt", Boolean, nullable=False),
 )
 
@@ -284,11 +276,10 @@ buttons = Table(
     Column("expires", Double),
     Column("used", Words, nullable=False),
 )
-Index(
+_where(
+    buttons.c.expires.is_not(None) & (buttons.c.used == ""),
     "ix_buttons_temporary",
     buttons.c.outbox,
-    sqlite_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
-    postgresql_where=buttons.c.expires.is_not(None) & (buttons.c.used == ""),
 )
 
 delegations = Table(
@@ -334,9 +325,10 @@ ledger = Table(
     Column("session", ID, ForeignKey("sessions.id"), nullable=False),
     Column("address", Words, nullable=False),
     Column("person", Words, nullable=False),
-    Column("delegation", ID, ForeignKey("delegations.id"), index=True),
+    Column("delegation", ID, ForeignKey("delegations.id")),
     Column("cached_tokens", Count, nullable=False, server_default="0"),
 )
+_where(ledger.c.delegation.is_not(None), "ix_ledger_delegation", ledger.c.delegation)
 Index("ledger_address", ledger.c.address, ledger.c.time)
 
 # Beside the search index (dialect.SEARCH_INDEX): its words, to find those that begin alike.

@@ -3,6 +3,8 @@ synchronous=FULL, so that what was acknowledged survives a power cut; transactio
 by the driver, because the driver begins them too late and not for reads.
 """
 
+import logging
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +20,21 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
 from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
 from storage.sql.file_identity import Whereabouts, refuse_new_beside_rescued, used_beside_rescued
+from storage.sql.shared.alone import Alone, Announce, Peers, say_nothing
 from storage.sql.writer import Job
+
+log = logging.getLogger(__name__)
 
 _BUSY_SECONDS = 60.0
 """How long we wait for another process that writes: a command line beside the gateway, which needs
 about 40 to take in a session of 1,000,000 entries."""
+_LAST_SECONDS = 2.0
+"""The same once our process ends: what is not written then is done at the next start."""
+_SAID_AFTER = 1.0
+"""Seconds until people are told that somebody is waited for."""
+_TRY_SECONDS = 0.2
+"""How long SQLite itself waits each time. Nothing else can cut its waiting short: its own interrupt
+does not (measured with 3.40)."""
 
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 
@@ -36,6 +48,7 @@ class Sqlite:
     """A database file."""
 
     readers = 2
+    in_files = True
 
     def __init__(self, url: URL) -> None:
         """StoreUnavailable where the URL names no file."""
@@ -52,20 +65,25 @@ class Sqlite:
     def warning(self) -> str:
         return used_beside_rescued(self.file)
 
-    def committer(self) -> "GroupCommits":
-        connection = self.writer_engine().connect()
-        return GroupCommits(connection, self.store_error, Whereabouts(self.file))
+    def peers(self) -> Peers:
+        return Alone()
 
-    def writer_engine(self) -> Engine:
+    def committer(self, announce: Announce = say_nothing) -> "GroupCommits":
+        patience = Patience(self.file)
+        connection = self.writer_engine(patience).connect()
+        return GroupCommits(connection, self.store_error, Whereabouts(self.file), patience)
+
+    def writer_engine(self, patience: "Patience | None" = None) -> Engine:
         """An engine whose transactions hold the lock for writing from their start. Its connections
         are closed when they are given back."""
-        engine = _engine(self._url, "BEGIN IMMEDIATE", poolclass=NullPool)
+        begin = (patience or Patience(self.file)).begin
+        engine = _engine(self._url, begin, poolclass=NullPool)
         event.listen(engine, "connect", _use_wal)
         return engine
 
     def reader_engine(self) -> Engine:
         pool = {"poolclass": QueuePool, "pool_size": self.readers, "max_overflow": 0}
-        engine = _engine(self._url, "BEGIN", **pool)
+        engine = _engine(self._url, _begin_reading, **pool)
         event.listen(engine, "connect", _refuse_writes)
         return engine
 
@@ -98,6 +116,45 @@ class Sqlite:
         return kind(f"{self.file}: {detail}; {_way_out(error.orig, self.file)}")
 
 
+class Patience:
+    """With another process that writes."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._end = math.inf
+        self._said = False
+
+    def begin(self, connection: PoolProxiedConnection) -> None:
+        """Take the lock for writing, as soon as it is free. In the writer's thread."""
+        cursor, began, told = connection.cursor(), time.monotonic(), False
+        while True:
+            try:
+                cursor.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                busy, now = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY, time.monotonic()
+                if not busy or now >= min(began + _BUSY_SECONDS, self._end):
+                    self._say(busy)
+                    raise
+                if not told and now >= began + _SAID_AFTER:
+                    told = True
+                    log.info("another process holds %s: waiting until it lets go", self._file)
+            else:
+                return
+
+    def lose(self) -> None:
+        """See Committer.hasten."""
+        self._end = min(self._end, time.monotonic() + _LAST_SECONDS)
+
+    def _say(self, busy: bool) -> None:
+        if busy and self._end != math.inf and not self._said:
+            self._said = True
+            log.warning(
+                "Stopping: not waiting any longer for another process, which holds %s. What is not "
+                "written yet is done at the next start.",
+                self._file,
+            )
+
+
 class GroupCommits:
     """What waits is committed together, because a commit costs a flush to the disk however much is
     in it. Where a job of such a group fails, the group is done again with a savepoint for each, so
@@ -108,10 +165,12 @@ class GroupCommits:
         connection: Connection,
         store_error: Callable[[DBAPIError], StoreError],
         whereabouts: Whereabouts,
+        patience: Patience,
     ) -> None:
         self._connection = connection
         self._store_error = store_error
         self._whereabouts = whereabouts
+        self._patience = patience
 
     def commit(self, group: Sequence[Job[Any]]) -> None:
         try:
@@ -130,6 +189,9 @@ class GroupCommits:
         driver = self._connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         return self._whereabouts.rescue(driver)
+
+    def hasten(self) -> None:
+        self._patience.lose()
 
     def close(self) -> None:
         self._connection.close()
@@ -188,6 +250,19 @@ def append_only_lifted(table: str) -> list[str]:
     return [f"DROP TRIGGER {table}_no_{verb}" for verb in ("update", "delete")]
 
 
+_SAME = ("id", "session", "parent", "number", "depth", "strand", "kind", "sort", "first_kept")
+"""Columns of an entry that say where it stands and what it is."""
+ONLY_TOMBSTONES = (
+    "CREATE TRIGGER entries_no_update BEFORE UPDATE ON entries WHEN NOT ("
+    """NEW.body LIKE '{"tombstone":{"by":"%","hash":"%' """
+    "AND (NEW.author = OLD.author OR NEW.author LIKE 'forgotten:%') "
+    "AND NEW.tokens IS OLD.tokens AND NEW.time IS OLD.time AND "
+    + " AND ".join(f"NEW.{name} IS OLD.{name}" for name in _SAME)
+    + ") BEGIN SELECT RAISE(ABORT, 'entries is append-only'); END",
+    "CREATE TRIGGER entries_no_delete BEFORE DELETE ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'entries is append-only'); END",
+)
+
 SEARCH_INDEX = (
     "CREATE VIRTUAL TABLE search_index USING fts5"
     "(terms, content='', columnsize=0, detail=none, tokenize='ascii')",
@@ -239,7 +314,7 @@ def _way_out(error: BaseException | None, file: Path) -> str:
             return "check [storage] url"
 
 
-def _engine(url: URL, begin: str, **pool: Any) -> Engine:
+def _engine(url: URL, begin: Callable[[PoolProxiedConnection], None], **pool: Any) -> Engine:
     engine = create_engine(
         url,
         **pool,
@@ -251,13 +326,13 @@ def _engine(url: URL, begin: str, **pool: Any) -> Engine:
         },
     )
     event.listen(engine, "connect", _prepare)
-
-    def do_begin(dbapi_connection: PoolProxiedConnection) -> None:
-        dbapi_connection.cursor().execute(begin)
-
     # Not the event for it: with one listener SQLAlchemy looks for listeners at every statement.
-    engine.dialect.do_begin = do_begin  # type: ignore[method-assign]
+    engine.dialect.do_begin = begin  # type: ignore[method-assign, assignment]
     return engine
+
+
+def _begin_reading(connection: PoolProxiedConnection) -> None:
+    connection.cursor().execute("BEGIN")
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
@@ -272,6 +347,10 @@ def _use_wal(connection: sqlite3.Connection, _record: Any) -> None:
     SQLite does not wait for others here, so two processes that start at once on a new file need
     this loop.
     """
+    # Before the first table, or never: free pages can be given back then.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    # What was forgotten is not to be read in what is free.
+    connection.execute("PRAGMA secure_delete = ON")
     deadline = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
@@ -283,7 +362,9 @@ def _use_wal(connection: sqlite3.Connection, _record: Any) -> None:
             continue
         if mode != ("wal",):
             raise sqlite3.OperationalError("this file system cannot share a WAL between processes")
-        return
+        break
+    # From now on nothing but a BEGIN waits for others, and that has a patience of its own.
+    connection.execute(f"PRAGMA busy_timeout = {_TRY_SECONDS * 1000:.0f}")
 
 
 def _refuse_writes(connection: sqlite3.Connection, _record: Any) -> None:

@@ -8,7 +8,8 @@ at once. Nobody hears of a success before the commit.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Generic, Protocol, TypeVar
@@ -30,12 +31,14 @@ class Job(Generic[T]):
     future: "asyncio.Future[T]"
     result: T | None = None
     error: BaseException | None = None
+    context: Context = field(default_factory=copy_context)
+    """Of who gave it: its work knows of which trace it is."""
 
     def attempt(self, connection: Connection) -> None:
         """Do the work within a transaction; its result or its error are kept here."""
         self.error = None
         try:
-            self.result = self.work(connection)
+            self.result = self.context.run(self.work, connection)
         except StopIteration as error:
             self.error = RuntimeError("work raised StopIteration")
             self.error.__cause__ = error
@@ -59,6 +62,11 @@ class Committer(Protocol):
     def rescue(self) -> str:
         """Save what can be saved of a database that was taken away; what came of that and what to
         do, for people."""
+        ...
+
+    def hasten(self) -> None:
+        """Wait only moments from now on for another process that holds the database. In any
+        thread."""
         ...
 
     def close(self) -> None: ...
@@ -111,7 +119,12 @@ class Writer:
         while group := self._next_group():
             self._committer.commit(group)
             self._vouch(group)
-            self._loop.call_soon_threadsafe(self._settle, group)
+            try:
+                self._loop.call_soon_threadsafe(self._settle, group)
+            except RuntimeError:
+                if not self._loop.is_closed():
+                    raise
+                break  # a process that is cut off: nobody waits for it any more
         if self._last is not None:
             self._last()
         self._committer.close()

@@ -2,7 +2,7 @@
 JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from sqlalchemy import Column, Connection, ForeignKey, func, select, text
@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.errors import StoreError
 from storage.json_text import loads
+from storage.records.entries import SessionKind
 from storage.sql.dialect import Database, database_of
 from storage.sql.schema import (
     HEAD,
@@ -51,7 +52,11 @@ def check(url: str) -> list[str]:
     except DBAPIError as error:
         raise database.store_error(error) from error
     if version != HEAD:
-        return [f"the tables are at {version or 'nothing'!r}; this Bough wants {HEAD!r}"]
+        return [
+            f"the tables are at {version or 'nothing'!r} and this Bough wants {HEAD!r}: start "
+            "`bough run` once, which brings older ones up to date, or use the version that wrote "
+            "them"
+        ]
     engine = database.reader_engine()
     try:
         with engine.begin() as connection:
@@ -92,23 +97,54 @@ def _dangling(connection: Connection, key: ForeignKey) -> Iterator[str]:
 
 
 def _tree(connection: Connection) -> Iterator[str]:
+    """A fork's first entries hang on entries of what it was forked from."""
     parent = entries.alias()
-    wrong = (
-        (parent.c.session != entries.c.session)
-        | (parent.c.depth + 1 != entries.c.depth)
-        | (parent.c.number >= entries.c.number)
+    elsewhere = parent.c.session != entries.c.session
+    wrong = (parent.c.depth + 1 != entries.c.depth) | (parent.c.number >= entries.c.number)
+    below = (
+        select(entries.c.id, entries.c.session, parent.c.session, wrong)
+        .join(parent, parent.c.id == entries.c.parent)
+        .where(wrong | elsewhere)
+        .order_by(entries.c.id)
     )
-    below = select(entries.c.id).join(parent, parent.c.id == entries.c.parent).where(wrong)
-    for entry in connection.execute(below.order_by(entries.c.id).limit(MOST)).scalars():
-        yield f"entry {entry} does not hang on its parent: other session, depth or order"
+    forks = _forks(connection)
+    for entry, session, there, torn in connection.execute(below):
+        if torn or there not in _above(session, forks):
+            yield f"entry {entry} does not hang on its parent: other session, depth or order"
+
+
+def _forks(connection: Connection) -> dict[int, int]:
+    """Session → what it was forked from."""
+    query = select(sessions.c.id, sessions.c.parent_session).where(
+        sessions.c.kind == SessionKind.CHAT.value, sessions.c.parent_session.is_not(None)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _above(session: int, forks: Mapping[int, int]) -> set[int]:
+    """The session, what it was forked from, and so on."""
+    found = {session}
+    while (source := forks.get(session)) is not None and source not in found:
+        found.add(source)
+        session = source
+    return found
 
 
 def _leaves(connection: Connection) -> Iterator[str]:
     leaf = entries.alias()
-    known = select(leaf.c.id).where(leaf.c.id == sessions.c.leaf, leaf.c.session == sessions.c.id)
-    lost = select(sessions.c.id).where(sessions.c.leaf.is_not(None), ~known.exists())
-    for session in connection.execute(lost.order_by(sessions.c.id).limit(MOST)).scalars():
-        yield f"session {session}: its leaf is no entry of it"
+    strange = (
+        select(sessions.c.id, leaf.c.session)
+        .outerjoin(leaf, leaf.c.id == sessions.c.leaf)
+        .where(
+            sessions.c.leaf.is_not(None),
+            leaf.c.session.is_distinct_from(sessions.c.id),
+        )
+        .order_by(sessions.c.id)
+    )
+    forks = _forks(connection)
+    for session, there in connection.execute(strange):
+        if there not in _above(session, forks):
+            yield f"session {session}: its leaf is no entry of it"
     highest = (
         select(func.max(entries.c.number))
         .where(entries.c.session == sessions.c.id)

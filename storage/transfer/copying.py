@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from storage.blobs.folder import BlobFolder
-from storage.errors import StoreInUse, StoreUnavailable
+from storage.errors import StoreError, StoreInUse, StoreUnavailable
 from storage.lock import file_of, hold_lock
-from storage.sql.dialect import Database, database_of, insert_all
+from storage.sql.dialect import Database, database_in, database_of, insert_all
 from storage.sql.migrate import upgrade, upgrade_database
 from storage.sql.schema import HEAD
 from storage.sql.store import version_of
@@ -50,7 +50,7 @@ def _at(url: str) -> _Side:
 
 def _backup(file: Path) -> _Side:
     """One file, with everything in it."""
-    return _Side(database_of(f"sqlite:///{file}"), None)
+    return _Side(database_in(file), None)
 
 
 def copy(source: str, target: str) -> Tallies:
@@ -59,13 +59,13 @@ def copy(source: str, target: str) -> Tallies:
     StoreInUse where a gateway works on one of them; StoreUnavailable where the target holds
     something, or one of them cannot be used.
     """
+    must_exist(source, named="the source")
+    if _same(source, target):
+        raise StoreUnavailable("source and target are the same database: name another target")
     with ExitStack() as held:
-        for url in dict.fromkeys((source, target)):
-            must_exist(url, named="the source") if url == source else None
+        for url in (source, target):
             held.enter_context(hold_lock(url))
             _refuse_in_use(url)
-        if _same(source, target):
-            raise StoreUnavailable("source and target are the same database: name another target")
         upgrade(source)
         return _fill(_at(source), _at(target))
 
@@ -88,19 +88,29 @@ def back_up(url: str, file: Path) -> Tallies:
 def restore(file: Path, url: str) -> Tallies:
     """Fill an empty database from a backup, which stays as it is, also one that an earlier Bough
     wrote. Blocks. StoreUnavailable where that cannot be done."""
-    must_exist(f"sqlite:///{file}", named="the backup")
+    if not file.is_file():
+        raise StoreUnavailable(f"the backup {file} is not there")
     with hold_lock(url), tempfile.TemporaryDirectory(prefix="bough-restore-") as folder:
         _refuse_in_use(url)
-        copied = Path(folder) / "backup.db"
+        copied = Path(folder) / file.name
         try:
             shutil.copyfile(file, copied)
         except OSError as error:
             raise StoreUnavailable(f"{file} cannot be read: {error.strerror}") from error
-        from_file = f"sqlite:///{copied}"
-        if _version(from_file) is None:
-            raise StoreUnavailable(f"{file} is no backup: it has no tables of Bough")
-        upgrade(from_file)
-        return _fill(_backup(copied), _at(url))
+        with _as_called(copied, file):
+            if _version(database_in(copied)) is None:
+                raise StoreUnavailable(f"{file} is no backup: it has no tables of Bough")
+            upgrade_database(database_in(copied))
+            return _fill(_backup(copied), _at(url))
+
+
+@contextmanager
+def _as_called(copied: Path, file: Path) -> Iterator[None]:
+    """People are told of the file that they named: our copy of it is gone by then."""
+    try:
+        yield
+    except StoreError as error:
+        raise type(error)(str(error).replace(str(copied), str(file))) from error
 
 
 def _fill(from_side: _Side, to_side: _Side) -> Tallies:
@@ -169,15 +179,14 @@ def _refuse_in_use(url: str) -> None:
 
 def _must_be_current(url: str) -> None:
     """To change the tables under a gateway that runs is not for a backup to do."""
-    if (version := _version(url)) != HEAD:
+    if (version := _version(database_of(url))) != HEAD:
         raise StoreUnavailable(
             f"the tables are at {version or 'nothing'!r} and this Bough wants {HEAD!r}: start "
             "`bough run` once, which brings them up to date, or use the version that wrote them"
         )
 
 
-def _version(url: str) -> str | None:
-    database = database_of(url)
+def _version(database: Database) -> str | None:
     try:
         return version_of(database)
     except DBAPIError as error:

@@ -1,4 +1,5 @@
 """python -m benchmarks [NAME…] [--json FILE]
+   python -m benchmarks soak [TURNS]
 
 A bar that is missed is shown as MISSED; the exit status is 0 all the same, because how fast
 something is depends on the machine.
@@ -25,6 +26,7 @@ from tests.benchmarks import (
     litellm_turn,
     media,
     memory,
+    monitoring,
     navigation,
     pacing,
     postgres,
@@ -37,6 +39,7 @@ from tests.benchmarks import (
     turn,
 )
 from tests.benchmarks.figures import Figure, table
+from tests.benchmarks.load import holdups, many_processes, questions, rates, size, soak
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
@@ -58,13 +61,25 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "search": search.run,
     "commands": commands.run,
     "memory": memory.run,
+    "monitoring": monitoring.run,
     "schedule": schedule.run,
     "pacing": pacing.run,
     "postgres": postgres.run,
+    "load": rates.run,
+    "size": size.run,
+    "questions": questions.run,
+    "holdups": holdups.run,
+    "processes": many_processes.run,
 }
+
+SOAK = 100_000
+"""Turns of a soak. It takes minutes, so it is only done when it is asked for."""
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["soak"]:
+        turns = int(sys.argv[2]) if len(sys.argv) > 2 else SOAK
+        return print(table(asyncio.run(soak.run(turns))))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="JSON lines go there")

@@ -10,7 +10,7 @@ from adapters.recording import RecordingAdapter
 from agent.models.base import Reply, Request
 from agent.models.scripted import Rule, ScriptedModel
 from gateway.app import bootstrap
-from gateway.config import Config
+from gateway.configuration.config import Config
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.processes import PATIENCE, scratch
 

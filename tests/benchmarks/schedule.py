@@ -12,8 +12,8 @@ from statistics import median, quantiles
 from adapters.recording import RecordingAdapter
 from agent.models.scripted import Rule, ScriptedModel
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.service import App
 from storage.records.entries import SessionDraft, SessionKind
 from storage.records.tools.schedules import ScheduleDraft
 from storage.sql.store import SqlStore

@@ -27,8 +27,8 @@ from typing import Any
 from adapters.recording import RecordingAdapter, Shown
 from agent.models.base import ModelError, ModelErrorKind, Reply, Request, ToolCall, price
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.service import App
 from storage.records.entries import Json, Usage, message
 from tests.benchmarks.processes import PATIENCE
 

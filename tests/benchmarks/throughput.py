@@ -17,8 +17,8 @@ from adapters.recording import RecordingAdapter
 from agent.models.litellm.model import LitellmModel
 from agent.models.scripted import Answer, Rule, ScriptedModel
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.service import App
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.processes import PATIENCE, PROJECT, environment, scratch
 

@@ -34,6 +34,22 @@ async def postgres(postgres_url: str, clock: Clock) -> AsyncIterator[SqlStore]:
     await store.close()
 
 
+@pytest.fixture
+async def here(postgres_url: str) -> AsyncIterator[SqlStore]:
+    """The store of one of two processes that share a database."""
+    store = await SqlStore.open(postgres_url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def there(postgres_url: str) -> AsyncIterator[SqlStore]:
+    """The store of the other one."""
+    store = await SqlStore.open(postgres_url)
+    yield store
+    await store.close()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
     """Of an empty database, of each kind."""

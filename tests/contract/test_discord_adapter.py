@@ -30,11 +30,13 @@ async def server() -> AsyncIterator[DiscordServer]:
         assert server.violations == []
 
 
-async def test_starting_says_who_the_bot_is_and_registers_the_commands(
+async def test_starting_says_who_the_bot_is_and_preparing_registers_the_commands(
     server: DiscordServer,
 ) -> None:
     adapter = DiscordAdapter(TOKEN, server.api_base, server.gateway_url, COMMANDS)
     assert await adapter.start() == "bough"
+    assert server.world.commands == []
+    await adapter.prepare(adapter.feeds)
     await adapter.close()
     assert [command["name"] for command in server.world.commands] == ["new", "goto"]
 

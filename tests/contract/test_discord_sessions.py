@@ -174,9 +174,10 @@ async def test_a_connection_whose_heartbeats_stay_unanswered_is_given_up_and_res
     server.gateway.heartbeat_ms = 50
     bot = Bot(server, shards)
     await bot.adapter.start()
-    assert bot.adapter._client is not None
-    bot.adapter._client._connection.heartbeat_timeout = 0.3
     bot.run()
+    await asyncio.sleep(0)
+    assert bot.adapter._gateway is not None
+    bot.adapter._gateway._connection.heartbeat_timeout = 0.3
     try:
         await bot.ready()
         await talk(bot, "before")

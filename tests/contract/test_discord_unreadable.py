@@ -146,7 +146,7 @@ async def test_no_field_of_ready_keeps_messages_away(
     seen = server.dm("zoe", "seen")
     async with running(server, {f"discord:{chat.id}": seen["id"]}) as bot:
         [session] = server.gateway.sessions.values()
-        client = bot.adapter._client
+        client = bot.adapter._gateway
         assert client is not None
         read = client._connection.parsers["READY"]
         for variant in (*variants(session.events[0][1]), *ODD):
@@ -181,7 +181,7 @@ async def test_a_frame_that_is_none_costs_one_connection(
     server: DiscordServer, frame: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(server) as bot:
-        client = bot.adapter._client
+        client = bot.adapter._gateway
         assert client is not None
         [connection] = server.gateway.connections
         connection.send_text(frame)

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from storage.errors import NotFound
 from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunAction
-from storage.records.entries import Run, RunRole
+from storage.records.entries import Json, Run, RunRole
 from storage.records.questions import QuestionState
 from storage.sql.dialect import database_of
 from storage.sql.schema import HEAD
@@ -238,4 +238,83 @@ async def test_a_question_of_before_has_no_words_and_is_still_decided(old: str) 
     assert [(c.key, c.effect, c.other) for c in question.choices] == [("report:1:go", "", False)]
     decided = QuestionState.DECIDED
     assert await store.run(lambda tx: tx.questions.close(9, decided, choice="report:1:go", by="x"))
+    await store.close()
+
+
+@pytest.fixture
+def busy(old: str) -> str:
+    """The same as the version before rows were emptied left it: what came and what went out."""
+    migrate(old, "0059_ephemeral")
+    said: Json = {"user": {"platform": "telegram", "id": "7", "name": "Ann 🌳"}, "text": "hi"}
+    rows: list[tuple[str, Json]] = [
+        ("done", said),
+        ("open", said),
+        ("failed", said),
+        ("done", said),
+        ("done", said),
+    ]
+    rows += [("done", {"title": "it is due", "text": "x", "person": "telegram:8"})]
+    rows += [("done", {"question": number}) for number in range(2_000)]
+    asks: Json = {
+        "action": "action",
+        "name": "reask",
+        "payload": {"session": 1, "row": 4, "to": None},
+    }
+    before: Json = {"command": "reask #1", "subject": {"session": 1, "row": 5, "to": None}}
+    with database_of(old).migrating() as connection:
+        add = partial(_add, connection)
+        for id_, (state, payload) in enumerate(rows, 1):
+            held = json.dumps(payload)
+            add("inbox", id_, f"k{id_}", "message", "telegram:1", held, 1, None, state, 0.0)
+        for id_, state in enumerate(("sent", "sent", "sent", "pending", "failed"), 1):
+            sent = json.dumps({**PAYLOAD, "file": id_})
+            add("outbox", id_, "telegram:1", "post", sent, None, None, state, "m", "", 0)
+        for token, outbox, action, does in (("a", 1, "action", asks), ("b", 2, "command", before)):
+            what = (action, json.dumps(does))
+            add("buttons", token, "telegram:1", outbox, "Again", *what, "", None, "")
+        for id_ in range(1, 6):
+            add("message_links", "telegram:1", f"m{6 - id_}", id_)
+    return old
+
+
+async def test_what_was_done_and_sent_before_keeps_no_words_but_for_what_is_asked_again(
+    busy: str,
+) -> None:
+    store = await SqlStore.open(busy)
+    rows = await store.read(lambda t: [t.inbox.get(row).payload for row in range(1, 2_007)])
+    assert [bool(payload) for payload in rows[:6]] == [False, True, True, True, True, False]
+    assert rows[6:] == [{}] * 2_000
+    assert await store.read(lambda t: t.inbox.name_in(1, "telegram:7")) == ""  # 50 came since
+    people = {one.identity: one.name for one in await store.read(lambda t: t.people.listed())}
+    assert people["telegram:7"] == "Ann 🌳"
+    sent = await store.read(lambda t: [t.outbox.get(row).payload for row in range(1, 6)])
+    assert [payload.get("file") for payload in sent] == [1, 2, None, 4, 5]
+    again = await store.read(lambda t: [t.inbox.get(row) for row in (4, 5)])
+    await store.run(lambda t: t.inbox.finish([row.id for row in again]))
+    assert await store.read(lambda t: [t.inbox.get(row.id) for row in again]) == again
+    links = [("telegram:1", f"m{n}") for n in range(1, 6)]
+    found = await store.read(lambda t: [t.outbox.linked_entry(*link) for link in links])
+    assert found == [5, 4, 3, 2, 1]
+    await store.close()
+
+
+async def test_what_was_indexed_before_is_found_by_its_words_and_by_no_others(old: str) -> None:
+    migrate(old, "0060_emptied")
+    with database_of(old).migrating() as connection:
+        if connection.dialect.name != "postgresql":
+            pytest.skip("its index is another one")
+        connection.execute(text("DELETE FROM search_queue WHERE entry < 5"))
+        for entry in (1, 4):
+            terms = ["\ue0001", "question", "ünïcode", "🌳"]
+            _add(connection, "search_index", entry, terms)
+        _add(connection, "search_index", 3, ["\ue0001", "answer", "an"])
+    store = await SqlStore.open(old)
+
+    def found(tx: Transaction) -> list[list[int]]:
+        asked = ("question", "answer", "answers", "a", "question an")
+        return [[entry.id for entry in tx.search.find(words, [1, 2])] for words in asked]
+
+    assert await store.read(found) == [[4, 1], [3], [], [], []]
+    assert await store.run(lambda tx: tx.search.follow(9)) == 1
+    assert (await store.read(found))[1] == [5, 3]
     await store.close()

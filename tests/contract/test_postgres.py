@@ -3,7 +3,7 @@ connections and servers that go away."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import psycopg
@@ -344,6 +344,20 @@ async def test_a_commit_that_is_cut_is_not_done_again(
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("DROP FUNCTION slow() CASCADE")
     assert await postgres.run(lambda t: t.directory.greet("a:1", "Ann"))
+
+
+async def test_all_connections_that_are_cut_at_once_fail_no_read(
+    postgres: SqlStore, postgres_url: str, postgres_server: PostgresServer
+) -> None:
+    together = Barrier(4)
+
+    def with_others(tx: Transaction) -> None:
+        tx.inbox.unfinished(1)
+        together.wait()
+
+    await asyncio.gather(*(postgres.read(with_others) for _ in range(4)))
+    await asyncio.to_thread(postgres_server.cut, postgres_url)
+    assert await postgres.read(lambda tx: tx.inbox.unfinished(1)) == []
 
 
 async def test_a_server_that_is_away_is_said_to_be_and_used_when_it_is_back(

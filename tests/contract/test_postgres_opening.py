@@ -14,6 +14,7 @@ from sqlalchemy import create_engine
 
 from storage.errors import StoreUnavailable
 from storage.lock import hold_lock
+from storage.sql.dialect import database_of
 from storage.sql.schema import HEAD, metadata
 from storage.sql.store import SqlStore
 from tests.contract.test_sqlite_opening import OPEN, start
@@ -24,8 +25,9 @@ PASSWORD = "hunter2-%40"
 
 
 def _is_ours(name: str | None, _type: str, _parents: object) -> bool:
-    """All but the search index, which is each database's own."""
-    return name not in ("search_index", "search_queue")
+    """All but the search index, which is each database's own, and what processes have in common."""
+    ours = name not in ("search_index", "search_queue", "leases", "ephemeral")
+    return ours and not (name or "").startswith("procrastinate")
 
 
 def test_the_migrations_make_what_the_schema_says(postgres_url: str) -> None:
@@ -125,6 +127,13 @@ async def test_no_error_and_no_log_tells_the_password(
         await SqlStore.open(url)
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
     assert "hunter2" not in caplog.text
+
+
+def test_an_at_sign_in_a_password_shows_none_of_it() -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        database_of("postgresql://bough:hid@den@localhost/bough")
+    assert "den" not in str(refused.value).replace("hidden", "")
+    assert "%40" in str(refused.value)
 
 
 async def test_a_store_says_which_database_it_is_and_not_its_password(postgres_url: str) -> None:

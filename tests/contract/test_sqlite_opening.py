@@ -94,8 +94,9 @@ def _schema(file: Path) -> list[tuple[str, str]]:
 
 
 def _is_ours(name: str | None, _type: str, _parents: object) -> bool:
-    """All but the search index, whose tables are SQLite's own."""
-    return not str(name).startswith("search_index")
+    """All but the search index, which is SQLite's own, and what processes have in common."""
+    shared = ("leases", "ephemeral", "ix_ephemeral")
+    return not str(name).startswith(("search_index", *shared))
 
 
 def test_the_migrations_make_what_the_schema_says(database: Path) -> None:
@@ -195,7 +196,7 @@ def test_a_lock_keeps_others_out_until_its_process_is_gone(database: Path) -> No
     holder = start(LOCK, url_of(database))
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(StoreInUse, match=rf"pid {holder.pid}\); stop it or set \[storage\] url"):
+    with pytest.raises(StoreInUse, match=rf"pid {holder.pid}\); stop it, set \[storage\] url"):
         hold_lock(url_of(database))
     os.kill(holder.pid, signal.SIGKILL)
     holder.communicate()

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from storage.errors import NotFound
+from storage.news import Committed
 from storage.records.inbox_outbox import (
     Arrival,
     InboxKind,
@@ -16,7 +17,7 @@ from storage.records.inbox_outbox import (
     OutboxState,
     StoredFile,
 )
-from storage.store import Committed, Store, Transaction
+from storage.store import Store, Transaction
 from tests.support.stores import Clock, append, new_session, said
 
 

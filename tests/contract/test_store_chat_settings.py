@@ -2,8 +2,9 @@
 
 import asyncio
 
+from storage.news import Committed
 from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
-from storage.store import Committed, Store, Transaction
+from storage.store import Store, Transaction
 from tests.support.stores import Clock
 
 HERE, TOPIC, ANN, BEN = "telegram:-1", "telegram:-1/7", "telegram:7", "telegram:8"

@@ -1,7 +1,8 @@
 """Rights that were given in chats, and strangers who ask for one."""
 
+from storage.news import Committed
 from storage.records.chats.people import RequestDraft, RightDraft, Role
-from storage.store import Committed, Store
+from storage.store import Store
 from tests.support.stores import Clock
 
 ANN = RightDraft("telegram:5", "Ann", Role.MEMBER, None, "telegram:1")

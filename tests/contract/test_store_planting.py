@@ -3,9 +3,13 @@
 import pytest
 
 from storage.errors import NotFound
+from storage.interchange.api import prepared, take_in
+from storage.interchange.arriving import at_hand
+from storage.interchange.pi.read import Imported
 from storage.records.entries import (
     Draft,
     Entry,
+    Growth,
     ImportedEntry,
     Kind,
     SessionDraft,
@@ -162,3 +166,60 @@ async def test_a_long_session_is_planted_and_read_in_parts(store: Store) -> None
     await store.run(lambda tx: tx.tree.plant(session, row, 4_499))
     assert texts(await path_of(store, session)) == [str(n) for n in range(4_500)]
     assert len(await store.read(lambda tx: tx.tree.originals(session))) == 4_500
+
+
+@pytest.mark.parametrize("first", range(1, len(TREE)))
+async def test_what_is_planted_in_two_parts_is_as_planted_at_once(store: Store, first: int) -> None:
+    whole, _ = await planted(store)
+    session, growth = (await new_session(store)).id, Growth()
+
+    def begin(tx: Transaction) -> None:
+        growth.cut(0)
+        tx.tree.plant(session, TREE[:first], None, growth)
+
+    def end(tx: Transaction) -> list[int]:
+        growth.cut(first)
+        tx.tree.plant(session, TREE[first:], 8, growth)
+        return list(growth.ids)
+
+    await store.run(begin)
+    with pytest.raises(ZeroDivisionError):  # a transaction that is done again
+        await store.run(lambda tx: end(tx)[0] // 0)
+    ids = await store.run(end)
+
+    def shape(tx: Transaction, of: int) -> list[tuple[object, ...]]:
+        entries = tx.tree.entries(of)
+        numbers = {entry.id: entry.number for entry in entries}
+        strands = [(numbers[s.first], s.depth, s.tip_number) for s in tx.tree.strands(of)]
+        return [*((e.number, e.depth, numbers.get(e.parent or 0)) for e in entries), *strands]
+
+    assert await store.read(lambda tx: shape(tx, session)) == await store.read(
+        lambda tx: shape(tx, whole)
+    )
+    assert (await store.read(lambda tx: tx.tree.session(session))).leaf == ids[8]
+    assert len(await store.read(lambda tx: tx.tree.entries(session))) == len(TREE)
+
+
+async def test_a_long_session_is_taken_in_part_by_part_as_at_once(store: Store) -> None:
+    entries = [ImportedEntry(said("a"), None)]
+    entries += [ImportedEntry(said(str(n)), n - 2 if n % 7 == 2 else n - 1) for n in range(1, 600)]
+    # It names an entry that comes long after it.
+    entries[100] = ImportedEntry(Draft(Kind.BRANCH_SUMMARY, {"summary": "s", "from": 500}), 99)
+    imported = Imported("long", tuple(entries), 599, None, ())
+    at_once = await store.run(lambda tx: take_in(tx, imported).id)
+    take = await prepared(store, at_hand(imported))
+    session = await store.run(take)
+    assert session.title == "long"
+
+    def told(tx: Transaction, of: int) -> list[object]:
+        found = tx.tree.entries(of)
+        numbers = {entry.id: entry.number for entry in found}
+        bodies = [
+            {k: numbers[v] if k == "from" else v for k, v in entry.body.items()} for entry in found
+        ]
+        places = [(e.number, e.depth, numbers.get(e.parent or 0), e.kind) for e in found]
+        strands = [(numbers[s.first], s.depth, s.tip_number) for s in tx.tree.strands(of)]
+        return [bodies, places, strands, numbers[tx.tree.session(of).leaf or 0]]
+
+    in_parts = await store.read(lambda tx: told(tx, session.id))
+    assert in_parts == await store.read(lambda tx: told(tx, at_once))

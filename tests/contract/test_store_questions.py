@@ -1,6 +1,7 @@
 """Questions and their copies."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,7 @@ from storage.records.questions import (
     QuestionPost,
     QuestionState,
 )
-from storage.store import Store
+from storage.store import Store, Transaction
 from tests.support.stores import Clock, new_session
 
 CHOICES = (Choice("retry", "Try again 🌳", "primary"), Choice("stop", "Stop", "danger"))
@@ -195,3 +196,59 @@ async def test_a_question_is_found_by_the_message_of_a_copy_or_a_prompt(store: S
     assert await store.read(lambda t: t.questions.posted(places, "m1")) == question.id
     assert await store.read(lambda t: t.questions.posted(places, "m2")) == other.id
     assert await store.read(lambda t: t.questions.posted(["telegram:2"], "m1")) is None
+
+
+async def test_only_questions_whose_time_has_come_are_timed(store: Store, clock: Clock) -> None:
+    session = (await new_session(store)).id
+
+    def create(tx: Transaction, expires: float | None, level: int) -> int:
+        made = tx.questions.create(replace(draft(session), expires=expires)).id
+        for reached in range(level):
+            tx.questions.reach_level(made, reached + 1)
+        return made
+
+    async def made(expires: float | None, level: int = 0) -> int:
+        return await store.run(lambda tx: create(tx, expires, level))
+
+    now = clock.now
+    expired, closed = await made(now - 1), await made(now - 1)
+    await made(now + 60)
+    first, second, _beyond = await made(None), await made(None, 1), await made(None, 2)
+    await store.run(lambda tx: tx.questions.close(closed, QuestionState.WITHDRAWN))
+
+    async def timed(*begun: float) -> list[int]:
+        found = await store.read(lambda tx: tx.questions.timed(now, begun))
+        return [question.id for question in found]
+
+    assert await timed() == [expired]
+    assert first in await timed(now)
+    assert await timed(now - 1, now) == [expired, second]
+
+
+async def test_the_next_time_of_questions_is_the_first_after_now_of_one_that_is_open(
+    store: Store, clock: Clock
+) -> None:
+    session = (await new_session(store)).id
+
+    async def made(expires: float | None, level: int = 0) -> int:
+        def work(tx: Transaction) -> int:
+            question = tx.questions.create(replace(draft(session), expires=expires)).id
+            for reached in range(level):
+                tx.questions.reach_level(question, reached + 1)
+            return question
+
+        return await store.run(work)
+
+    async def next_(*delays: float) -> float | None:
+        return await store.read(lambda tx: tx.questions.next_timed(now, delays))
+
+    now = clock.now
+    assert await next_(1, 2) is None
+    closed = await made(now + 5)
+    await store.run(lambda tx: tx.questions.close(closed, QuestionState.WITHDRAWN))
+    await made(now - 1), await made(now), await made(now + 60)
+    assert await next_() == now + 60
+    await made(None, level=1)
+    assert await next_(90, 30) == now + 30
+    assert await next_(20, 30) == now + 20
+    assert await next_(0, 0) == now + 60, "what is due already is not to come"

@@ -7,8 +7,9 @@ from functools import partial
 import pytest
 
 from storage.errors import NotFound
+from storage.news import Committed
 from storage.records.tools.schedules import Schedule, ScheduleDraft, ScheduleState
-from storage.store import Committed, Store, Transaction
+from storage.store import Store, Transaction
 from tests.support.stores import Clock, new_session
 
 

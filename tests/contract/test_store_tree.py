@@ -136,6 +136,15 @@ async def test_a_claim_shuts_out_who_held_the_session_before(store: Store) -> No
     assert texts(await path_of(store, session.id)) == ["mine"]
 
 
+async def test_who_held_a_session_before_holds_it_no_more(store: Store) -> None:
+    session = await new_session(store)
+    old = await store.run(lambda t: t.tree.claim(session.id))
+    await store.run(lambda t: t.tree.hold(session.id, old.epoch))
+    await store.run(lambda t: t.tree.claim(session.id))
+    with pytest.raises(EpochLost):
+        await store.run(lambda t: t.tree.hold(session.id, old.epoch))
+
+
 async def test_numbers_go_on_after_a_step_back_and_depth_does_not(store: Store) -> None:
     session = await new_session(store)
     one, _, three = await append(store, session.id, said("1"), said("2"), said("3"))

@@ -53,11 +53,15 @@ def offsets(telegram: TelegramServer) -> list[int | None]:
     return [call.params.get("offset") for call in telegram.calls("getUpdates")]
 
 
-async def test_start_says_who_the_bot_is_and_registers_commands(telegram: TelegramServer) -> None:
+async def test_start_says_who_the_bot_is_and_preparing_registers_commands(
+    telegram: TelegramServer,
+) -> None:
     commands = [CommandSpec("new", "A new conversation", "title")]
     adapter: Adapter = TelegramAdapter(TOKEN, base_url=telegram.base_url, commands=commands)
     assert adapter.name == "telegram"
     assert await adapter.start() == "@bough_bot"
+    assert telegram.methods.menus == {}
+    await adapter.prepare(adapter.feeds)
     await adapter.close()
     assert telegram.methods.menus["all_private_chats"] == [
         {"command": "new", "description": "A new conversation"}
@@ -228,7 +232,7 @@ async def test_an_old_offset_is_forgotten_once_it_is_confirmed(telegram: Telegra
     await adapter.close()
 
 
-@pytest.mark.parametrize("kind", ["500", "502", "429", "403", "400", "cut_before", "cut_after"])
+@pytest.mark.parametrize("kind", ["500", "502", "429", "403", "cut_before", "cut_after"])
 async def test_an_outage_is_waited_out_and_logged_once(
     telegram: TelegramServer,
     adapter: TelegramAdapter,
@@ -269,11 +273,23 @@ async def test_a_second_poller_is_named_and_both_go_on(
     assert caplog.text.count("another program, or a webhook, takes this bot's updates") == 1
 
 
-async def test_a_revoked_token_ends_the_run(
-    telegram: TelegramServer, adapter: TelegramAdapter
+@pytest.mark.parametrize("method", ["deleteWebhook", "getUpdates"])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (
+            "400",
+            r"Telegram does not let the bot start \(.*\): check \[telegram\] token",
+        ),
+        ("401", r"Telegram refused the token: check \[telegram\] token"),
+        ("404", r"there is no Bot API at \[telegram\] base_url for this token: check both"),
+    ],
+)
+async def test_what_waiting_does_not_mend_ends_the_run(
+    telegram: TelegramServer, adapter: TelegramAdapter, method: str, kind: FaultKind, said: str
 ) -> None:
-    telegram.fail_next("getUpdates", kind="401")
-    with pytest.raises(Misconfigured, match=r"\[telegram\] token"):
+    telegram.fail_next(method, kind=kind)
+    with pytest.raises(Misconfigured, match=said):
         await adapter.run(Inbox().receive, {})
 
 
@@ -295,6 +311,25 @@ async def test_after_a_run_that_failed_it_can_be_started_again(
         telegram.say(ANN, ANN, "hello")
         await telegram.wait_for(lambda: inbox.texts == ["hello"])
         await adapter.deliver(post())
+
+
+async def test_a_poll_that_was_cut_off_in_a_hurry_keeps_no_later_run_from_polling(
+    telegram: TelegramServer, adapter: TelegramAdapter
+) -> None:
+    """As where a process stood still for long: it gives polling up, and takes it up again."""
+    inbox = Inbox()
+    for steps in range(12):
+        polls = len(telegram.calls("getUpdates"))
+        run = asyncio.create_task(adapter.run(inbox.receive, {}))
+        await telegram.wait_for(lambda polls=polls: len(telegram.calls("getUpdates")) > polls + 1)  # type: ignore[misc]
+        run.cancel()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        run.cancel()
+        await asyncio.wait([run])
+    telegram.say(ANN, ANN, "after it")
+    async with running(adapter, inbox.receive):
+        await telegram.wait_for(lambda: inbox.texts == ["after it"])
 
 
 async def test_cancelling_ends_a_held_poll_and_leaves_nothing_behind(

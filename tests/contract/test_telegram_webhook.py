@@ -3,27 +3,20 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
 
-from adapters.base import Misconfigured
+from adapters.base import Misconfigured, Stopping
 from adapters.events import Unreadable, Update
-from adapters.listening import Listen
-from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.inbound import webhook as webhooks
-from adapters.telegram.inbound import webhook_server
-from adapters.telegram.inbound.webhook import MOST_RETURNS, Webhook, WebhookListener, secret_of
+from adapters.telegram.inbound.webhook import MOST_RETURNS, secret_of
 from tests.stand_ins.telegram import TelegramServer
+from tests.stand_ins.telegram_hooked import BOB, hooked, message
 from tests.stand_ins.telegram_running import ANN, TOKEN, Inbox, running, started
-from tests.stand_ins.telegram_webhook import SECRET, free_port
-
-BOB = 1002
-Receive = Callable[[Update], Awaitable[None]]
+from tests.stand_ins.telegram_webhook import SECRET
+from tests.support.ports import free_port
 
 
 @pytest.fixture
@@ -31,63 +24,6 @@ async def telegram() -> AsyncIterator[TelegramServer]:
     async with TelegramServer(token=TOKEN) as server:
         yield server
         assert server.violations == []
-
-
-@dataclass
-class Hooked:
-    """An adapter at its webhook."""
-
-    adapter: TelegramAdapter
-    listener: WebhookListener
-    url: str
-    port: int
-
-    async def post(self, body: Any, **headers: str) -> int:
-        """What is answered to a request like Telegram's, with these headers beside it."""
-        sent = body if isinstance(body, bytes) else str(body).encode()
-        given = {"Content-Type": "application/json"} | headers
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(self.url, data=sent, headers=given) as response,
-        ):
-            assert await response.read() == b""
-            return response.status
-
-
-@asynccontextmanager
-async def hooked(
-    telegram: TelegramServer, receive: Receive, port: int = 0, path: str = "/hook"
-) -> AsyncIterator[Hooked]:
-    port = port or free_port()
-    url = f"http://127.0.0.1:{port}{path}"
-    made: list[WebhookListener] = []
-
-    def source(*parts: Any) -> WebhookListener:
-        where = Webhook(url, Listen("127.0.0.1", port), secret_of(TOKEN))
-        made.append(WebhookListener(where, *parts))
-        return made[-1]
-
-    adapter = TelegramAdapter(TOKEN, base_url=telegram.base_url, source=source)
-    await adapter.start()
-    try:
-        async with running(adapter, receive) as task:
-            ready = asyncio.create_task(adapter.wait_ready())
-            await asyncio.wait([task, ready], return_when=asyncio.FIRST_COMPLETED)
-            ready.cancel()
-            if task.done():
-                task.result()
-            yield Hooked(adapter, made[0], url, port)
-    finally:
-        await adapter.close()
-
-
-def message(number: int, text: str = "hello") -> str:
-    chat = f'{{"id": {ANN}, "type": "private", "first_name": "Ann"}}'
-    person = f'{{"id": {ANN}, "is_bot": false, "first_name": "Ann"}}'
-    return (
-        f'{{"update_id": {number}, "message": {{"message_id": {number}, "date": 1700000000, '
-        f'"chat": {chat}, "from": {person}, "text": "{text}"}}}}'
-    )
 
 
 async def test_messages_of_a_chat_arrive_in_order_and_each_is_confirmed_once(
@@ -304,33 +240,6 @@ async def test_a_thousand_bad_requests_at_once_keep_nobody_waiting_and_fill_no_l
     assert f"{refused} requests without the right secret were refused" in caplog.text
 
 
-async def test_who_sends_a_byte_now_and_then_is_cut_off(
-    telegram: TelegramServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhook_server, "LIFETIME", 0.1)
-    async with hooked(telegram, Inbox().receive) as bot:
-        reader, writer = await asyncio.open_connection("127.0.0.1", bot.port)
-        writer.write(b"POST /hook HTT")
-        with pytest.raises(ConnectionError):
-            while await reader.read(100):
-                pass
-            raise ConnectionError
-        writer.close()
-
-
-async def test_no_more_connections_are_taken_than_there_is_room_for(
-    telegram: TelegramServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(webhook_server, "MOST_CONNECTIONS", 3)
-    async with hooked(telegram, Inbox().receive) as bot:
-        opened = [await asyncio.open_connection("127.0.0.1", bot.port) for _ in range(4)]
-        with pytest.raises(ConnectionError):
-            if not await opened[-1][0].read(1):
-                raise ConnectionError
-        for _, writer in opened:
-            writer.close()
-
-
 async def test_a_place_that_is_taken_is_named_with_its_key(telegram: TelegramServer) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -449,3 +358,14 @@ async def test_an_address_may_have_any_path(telegram: TelegramServer, path: str)
     async with hooked(telegram, inbox.receive, path=path):
         telegram.say(ANN, ANN, "hello")
         await telegram.wait_for(lambda: inbox.texts)
+
+
+async def test_what_a_bot_that_stops_does_not_take_is_brought_to_the_next_one(
+    telegram: TelegramServer,
+) -> None:
+    async def receive(update: Update) -> None:
+        raise Stopping("the bot is being stopped")
+
+    async with hooked(telegram, receive) as bot:
+        secret = {"X-Telegram-Bot-Api-Secret-Token": secret_of(TOKEN)}
+        assert await bot.post(message(1), **secret) == 503

@@ -148,7 +148,7 @@ def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
 async def test_a_database_is_not_copied_to_itself(database: Path) -> None:
     link = database.with_name("link.db")
     link.symlink_to(database)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreUnavailable, match="the same database"):
         copy(f"sqlite:///{database}", f"sqlite:///{link}")
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_no_backup_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="is no backup"):
         restore(file, f"sqlite:///{tmp_path}/target.db")
     file.write_bytes(b"no database at all" * 100)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreUnavailable, match=f"^{re.escape(str(file))}: "):
         restore(file, f"sqlite:///{tmp_path}/target2.db")
 
 
@@ -200,6 +200,32 @@ async def test_what_is_torn_is_named(database: Path) -> None:
     assert "session 1: its leaf is no entry of it" in faults
     assert "outbox.entry: 1 rows refer to a row of entries that is not there" in faults
     assert "outbox.payload: the row 1 holds no JSON" in faults
+
+
+async def test_forks_hang_on_what_they_were_forked_from_and_are_not_torn(url: str) -> None:
+    await filled(url)
+    store = await SqlStore.open(url)
+
+    def fork(tx: Transaction, source: int, end: int) -> int:
+        made = tx.tree.create(SessionDraft(SessionKind.CHAT, "", source, end))
+        tx.tree.move_leaf(made.id, end, after=None, by="")
+        return made.id
+
+    def forks(tx: Transaction) -> None:
+        first = fork(tx, 1, 2)
+        own = tx.tree.append(first, Draft(Kind.MESSAGE, message("user", "own")), after=2)
+        second = fork(tx, first, own.id)
+        tx.tree.append(second, Draft(Kind.MESSAGE, message("user", "more")), after=own.id)
+        tx.tree.move_leaf(second, 1, after=4, by="")
+
+    await store.run(forks)
+    await store.close()
+    assert check(url) == []
+    execute(url, "UPDATE sessions SET parent_session = NULL WHERE id = 2")
+    assert check(url) == [
+        "entry 3 does not hang on its parent: other session, depth or order",
+        "session 3: its leaf is no entry of it",
+    ]
 
 
 async def test_a_damaged_file_is_told(database: Path) -> None:

@@ -82,6 +82,10 @@ class Telegram(TelegramServer):
 
         return (await self.wait_for(found, SECONDS))[-1]
 
+    async def typing(self) -> None:
+        """Wait until a turn runs. Its row does not tell: that is on record a moment before."""
+        await self.wait_for(lambda: self.calls("sendChatAction"), SECONDS)
+
     async def refused(self, method: str) -> None:
         """Wait until a call was answered with an error."""
         await self.wait_for(

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from tests.crash.patience import SECONDS, until
 from tests.crash.scene import ANN, Scene, scene
-from tests.stand_ins.telegram_webhook import free_port
+from tests.support.ports import free_port
 
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 

@@ -69,7 +69,7 @@ async def _play(folder: Path) -> Aftermath:
         tiers = ("parent", "worker", "overseer")
         config = {tier: {"model": tier, "api_base": models.url} for tier in tiers}
         access = {"owners": ["telegram:*"]}
-        async with scene(folder, config, access=access) as running:
+        async with scene(folder, config, access=access, server={"drain": "0s"}) as running:
             for one in CUTS.values():
                 *before, last = await _bring_to_hang(running, models, one)
                 answered += before

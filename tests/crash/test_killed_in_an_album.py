@@ -18,7 +18,9 @@ GROUP = -500
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     folder = tmp_path_factory.mktemp("gateway")
-    models = {"parent": {"model": write_rules(folder, [{"reply": {"text": "seen"}}])}}
+    # It takes its time, so that what waits at Telegram is read before it has answered.
+    answer = {"reply": {"text": "seen", "delay": 1.0}}
+    models = {"parent": {"model": write_rules(folder, [answer])}}
     async with scene(folder, models) as started:
         yield started
 

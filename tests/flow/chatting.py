@@ -14,15 +14,16 @@ GROUP = "-100"
 
 
 class SlowModel(SpyModel):
-    """Waits with the answer to what begins with "slow" until it may go on."""
+    """Waits with the answer to what holds a word until it may go on."""
 
-    def __init__(self, rules: list[dict[str, Any]]) -> None:
+    def __init__(self, rules: list[dict[str, Any]], word: str = "slow") -> None:
         super().__init__(rules)
+        self._word = word
         self.began = asyncio.Event()
         self.may_go_on = asyncio.Event()
 
     async def complete(self, request: Request) -> Reply:
-        if "slow" in str(request.messages[-1]["content"]):
+        if self._word in str(request.messages[-1]["content"]):
             self.began.set()
             await self.may_go_on.wait()
         return await super().complete(request)

@@ -1,6 +1,7 @@
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,8 +12,8 @@ from agent.models.base import Reply, Request
 from agent.models.scripted import Rule, ScriptedModel
 from agent.tools.base import Tool
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.service import App
 from storage.sql.store import SqlStore
 from storage.store import Store
 
@@ -64,7 +65,7 @@ class Gateway:
     async def settled(self) -> None:
         """Nothing runs and nothing is to be sent."""
         async with asyncio.timeout(PATIENCE):
-            while not (self.app.scheduler.idle() and self.app.delivery.idle()):
+            while not await self.app.pipeline.settled():
                 await asyncio.sleep(0.01)
 
 
@@ -115,5 +116,11 @@ def database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def store(database: str) -> Store:
-    return await SqlStore.open(database)
+def clock() -> Callable[[], float]:
+    """The store's. Tests of texts that say how old something is have one that stands still."""
+    return time.time
+
+
+@pytest.fixture
+async def store(database: str, clock: Callable[[], float]) -> Store:
+    return await SqlStore.open(database, clock)

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from adapters.recording import Shown
+from agent.delegation.children.supervision import Activity
 from agent.models.base import Reply, Request
 from tests.flow.conftest import PATIENCE, Gateway, SpyModel
 
@@ -63,6 +65,19 @@ async def ask(g: Gateway, text: str = "go") -> list[dict[str, Any]]:
 
 async def ask_one(g: Gateway) -> dict[str, Any]:
     (result,) = await ask(g)
+    return result
+
+
+async def out_of_time(g: Gateway, once: Callable[[Activity], object]) -> dict[str, Any]:
+    """What becomes of the only child whose time, a thousand seconds, is over once this is so."""
+    active = g.app.upkeep.housekeeping.runner.results.subagents.active
+    await g.chat.say("go")
+    async with asyncio.timeout(PATIENCE):
+        while not any(once(child) for child in active.values()):
+            await asyncio.sleep(0.01)
+    (child,) = active.values()
+    child.clock = lambda: time.monotonic() + 1_000
+    (result,) = results_in((await g.hears("result: ")).text)
     return result
 
 

@@ -10,13 +10,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from agent.models.base import Model, Reply, Request
 from agent.models.scripted import Rule
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.service import App
 from storage.records.entries import Json, content_text
 from storage.sql.store import SqlStore
 from storage.store import Transaction
@@ -252,6 +252,25 @@ def results_in(text: str) -> Json:
     """The first result in what a model was told."""
     found: Json = json.JSONDecoder().raw_decode(text, text.index('{"results"'))[0]
     return dict(found["results"][0])
+
+
+class Gate:
+    """A model that answers what holds a word when it is let, and all else at once; a `wrap`."""
+
+    def __init__(self, word: str = "") -> None:
+        self._word = word
+        self._model: Model | None = None
+        self.open = asyncio.Event()
+
+    def __call__(self, model: Model) -> Self:
+        self._model = model
+        return self
+
+    async def complete(self, request: Request) -> Reply:
+        assert self._model is not None
+        if self._word in str(request.messages[-1]["content"]):
+            await self.open.wait()
+        return await self._model.complete(request)
 
 
 class ConstantIds:

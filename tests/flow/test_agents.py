@@ -8,7 +8,7 @@ import pytest
 from adapters.base import Acknowledge, Edit, Post
 from gateway.status import progress
 from storage.store import Store
-from tests.flow.chatting import command
+from tests.flow.chatting import SlowModel, command
 from tests.flow.conftest import PATIENCE, Gateway, gateway
 
 SLOW = {
@@ -48,15 +48,20 @@ async def test_a_child_is_stopped_by_button_and_its_sibling_goes_on(store: Store
 
 
 async def test_a_paused_child_makes_no_model_call_until_it_is_resumed(store: Store) -> None:
-    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}], "delay": 0.5}
+    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}]}
     first = {"when": {"tier": "worker", "turn": 0}, "reply": think}
     then = {"when": {"tier": "worker"}, "reply": {"text": "worked"}}
-    async with gateway([delegate("one"), first, then, DONE], store=store) as g:
+    model = SlowModel([delegate("slow one"), first, then, DONE])
+    async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
-        await running(g)
+        await model.began.wait()
         await g.chat.say("/agents")
         await g.chat.press(await g.hears("now: model"), "Pause agent 1")
         (child,) = g.app.router.context.active.values()
+        async with asyncio.timeout(PATIENCE):
+            while not child.paused:
+                await asyncio.sleep(0.01)
+        model.may_go_on.set()
         while not child.calls:
             await asyncio.sleep(0.01)
         await g.chat.say("/agents")

@@ -1,8 +1,16 @@
 """/branches, through the whole gateway."""
 
+import pytest
+
 from storage.store import Store
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, press, talk
+from tests.support.stores import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def test_a_conversation_without_branches_says_so(store: Store) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from agent.models.base import Reply, Request
-from agent.models.budgets import OUTPUT_RESERVED
+from agent.models.spending.budgets import OUTPUT_RESERVED
 from storage.records.entries import Usage
 from storage.sql.store import SqlStore
 from storage.store import Store
+from tests.flow.chatting import SlowModel
 from tests.flow.conftest import Gateway, SpyModel, gateway
 from tests.support.stores import Clock
 
@@ -72,14 +73,16 @@ async def test_a_person_takes_the_spent_budget_along(store: Store) -> None:
 
 
 async def test_two_chats_at_once_do_not_spend_the_same_money(store: Store) -> None:
-    rules = [{"reply": says("answered", delay=0.3)}]
-    async with gateway(rules, store=store, config=budgets(day=1.2)) as g:
-        await g.chat.say("hi", chat="1", user="1")
-        await g.chat.say("hi", chat="2", user="2")
+    model = SlowModel([{"reply": says("answered")}])
+    async with gateway(store=store, config=budgets(day=1.2), model=model) as g:
+        await g.chat.say("slow", chat="1", user="1")
+        await model.began.wait()
+        await g.chat.say("slow", chat="2", user="2")
+        await g.hears("$1.00 set aside for calls that run now", chat="2")
+        model.may_go_on.set()
+        await g.hears("answered", chat="1")
         await g.settled()
-        texts = sorted(g.chat.texts("1") + g.chat.texts("2"))
-        assert texts[0] == "answered"
-        assert "$1.00 set aside for calls that run now" in texts[1]
+        assert len(g.chat.texts("1") + g.chat.texts("2")) == 2
 
 
 async def test_a_restart_opens_no_budget_and_midnight_does(database: str) -> None:

@@ -135,20 +135,19 @@ async def test_a_chat_in_which_talk_is_steered_in_has_it_seen_by_the_running_tur
     rules: list[dict[str, Any]] = [
         {
             "times": 1,
-            "reply": {
-                "tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}],
-                "delay": 0.3,
-            },
+            "reply": {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}]},
         },
         {"reply": {"text": "both"}},
     ]
     config = {"chats": {"telegram:1": {"busy": "steer"}}}
-    async with gateway(rules, store=store, config=config) as g:
-        await g.chat.say("one")
-        await g.model.called("parent")
+    model = SlowModel(rules)
+    async with gateway(store=store, config=config, model=model) as g:
+        await g.chat.say("slow")
+        await model.began.wait()
         await g.chat.say("two")
+        model.may_go_on.set()
         await g.hears("both")
         await g.settled()
         said = [m["content"] for m in g.model.requests[-1].messages if m["role"] == "user"]
-        assert said == ["one", "two"]
+        assert said == ["slow", "two"]
         assert g.chat.texts() == ["both"]

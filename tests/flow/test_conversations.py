@@ -14,7 +14,12 @@ from storage.records.inbox_outbox import (
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, press, talk
 from tests.flow.conftest import Gateway, gateway
-from tests.support.stores import append, new_session, said
+from tests.support.stores import Clock, append, new_session, said
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def test_conversations_are_listed_newest_activity_first_with_buttons(store: Store) -> None:

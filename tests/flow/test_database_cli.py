@@ -36,7 +36,7 @@ def config(tmp_path: Path) -> Path:
 def test_a_backup_is_restored_and_checked(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    database, saved = tmp_path / "bough.db", tmp_path / "saved.db"
+    database, saved = tmp_path / "bough.db", tmp_path / "my 'saved'?x=1#%20.db"
     asyncio.run(filled(database))
     assert run(config, "db", "backup", str(saved)) == 0
     assert "1 sessions, 1 entries" in capsys.readouterr().out
@@ -45,6 +45,7 @@ def test_a_backup_is_restored_and_checked(
     for file in tmp_path.glob("bough.db*"):
         file.unlink()
     assert run(config, "db", "restore", str(saved)) == 0
+    assert "who was forgotten since is in it again" in capsys.readouterr().out
     assert run(config, "db", "check") == 0
     assert "nothing is torn" in capsys.readouterr().out
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from agent.delegation.runner import Life
+from agent.delegation.children.child_runner import Life
 from agent.models.base import Reply, Request
 from agent.models.retry import Retrying
-from gateway.app import life_of_children
-from gateway.config import Config
+from gateway.assembly.agents import life_of_children
+from gateway.configuration.config import Config
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, SpyModel, gateway
@@ -24,6 +24,7 @@ from tests.flow.delegating import (
     ask_one,
     calls,
     delegates,
+    out_of_time,
     reports,
     results_in,
     says,
@@ -34,7 +35,7 @@ THINK = calls("think", {"thought": "hm"})
 
 
 def lives(g: Gateway, life: Life) -> None:
-    g.app.runner.results.subagents.life = life
+    g.app.upkeep.housekeeping.runner.results.subagents.child_runner.life = life
 
 
 async def test_a_child_has_so_many_model_calls_a_last_one_and_no_more(store: Store) -> None:
@@ -96,8 +97,8 @@ async def test_a_child_that_takes_too_long_is_a_timeout_with_a_diagnosis(
     store: Store, tmp_path: Path
 ) -> None:
     async with gateway(SLOW, store=store, config={"models": MODELS}) as g:
-        lives(g, Life(cap=1.0, diagnoses=str(tmp_path / "logs")))
-        result = await ask_one(g)
+        lives(g, Life(cap=1_000, diagnoses=str(tmp_path / "logs")))
+        result = await out_of_time(g, lambda _: g.model.of("worker"))
         assert (result["status"], result["exit_reason"]) == ("timeout", "timeout")
         (file,) = (tmp_path / "logs").iterdir()
         assert file.name.startswith("subagent-timeout-")
@@ -125,8 +126,9 @@ async def test_a_diagnosis_says_how_the_model_failed(store: Store, tmp_path: Pat
     away = {"when": {"tier": "worker"}, "reply": {"error": "unavailable", "text": "no route"}}
     model = PatientModel([delegates({"goal": "x"}), away, ANSWER])
     async with gateway(store=store, model=model) as g:
-        lives(g, Life(cap=0.3, diagnoses=str(tmp_path / "logs")))
-        assert (await ask_one(g))["status"] == "timeout"
+        lives(g, Life(cap=1_000, diagnoses=str(tmp_path / "logs")))
+        result = await out_of_time(g, lambda child: child.failures)
+        assert result["status"] == "timeout"
         (file,) = (tmp_path / "logs").iterdir()
         failures = json.loads(file.read_text())["failures"]
         assert set(failures) == {"no route"}
@@ -138,8 +140,9 @@ async def test_a_timeout_after_a_model_call_needs_no_diagnosis(
 ) -> None:
     rules = [SLOW[0], calls("think", {"thought": "hm"}, turn=0), *SLOW[1:]]
     async with gateway(rules, store=store) as g:
-        lives(g, Life(cap=0.5, diagnoses=str(tmp_path / "logs")))
-        assert (await ask_one(g))["status"] == "timeout"
+        lives(g, Life(cap=1_000, diagnoses=str(tmp_path / "logs")))
+        result = await out_of_time(g, lambda _: len(g.model.of("worker")) == 2)
+        assert result["status"] == "timeout"
         assert not (tmp_path / "logs").exists()
 
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent.delegation.runner import Life
+from agent.delegation.children.child_runner import Life
 from agent.models.base import Request
 from agent.tools.base import Call, Done, Effects, Traits
 from agent.tools.files.tools import page_for
@@ -22,6 +22,7 @@ from tests.flow.delegating import (
     calls,
     delegates,
     first_message,
+    out_of_time,
     reports,
     results_in,
     says,
@@ -138,7 +139,7 @@ async def test_a_model_that_fails_before_anything_was_found_is_a_failure(store: 
 
 
 def lives(g: Gateway, life: Life) -> None:
-    g.app.runner.results.subagents.life = life
+    g.app.upkeep.housekeeping.runner.results.subagents.child_runner.life = life
 
 
 async def test_near_the_end_of_its_time_a_worker_reports_what_it_has(store: Store) -> None:
@@ -147,7 +148,7 @@ async def test_near_the_end_of_its_time_a_worker_reports_what_it_has(store: Stor
         lives(g, Life(cap=1_000))
         await g.chat.say("go")
         await g.model.called("worker")
-        (activity,) = g.app.runner.results.subagents.active.values()
+        (activity,) = g.app.upkeep.housekeeping.runner.results.subagents.active.values()
         activity.clock = lambda: time.monotonic() + 850
         (result,) = results_in((await g.hears("result: ")).text)
         assert (result["status"], result["exit_reason"]) == ("partial", "timeout")
@@ -161,8 +162,8 @@ async def test_what_a_worker_found_that_ran_out_of_time_in_a_call_is_not_lost(
     async with gateway(
         [delegates({"goal": "x"}), hangs, READS, ANSWER], store=store, config=looking(tmp_path)
     ) as g:
-        lives(g, Life(cap=2))
-        result = await ask_one(g)
+        lives(g, Life(cap=1_000))
+        result = await out_of_time(g, lambda _: len(g.model.of("worker")) == 2)
         assert (result["status"], result["exit_reason"]) == ("partial", "timeout")
         assert "RAW OUTPUT" in result["summary"]
 
@@ -194,8 +195,9 @@ async def test_a_worker_that_ran_out_of_time_in_a_tool_may_go_on_with_new_condit
     ]
     config = looking(tmp_path)
     async with gateway(rules, store=store, config=config, tools=[Hangs()]) as g:
-        lives(g, Life(cap=2))
-        assert (await ask_one(g))["summary"] == "it hung"
+        lives(g, Life(cap=1_000))
+        result = await out_of_time(g, lambda child: child.tool == "hang")
+        assert result["summary"] == "it hung"
         worker = g.model.of("worker")
         assert only_grow(worker)
         assert "not run, or interrupted" in tool_results(worker[-1])[-1]

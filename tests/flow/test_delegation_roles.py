@@ -251,7 +251,7 @@ async def test_a_child_that_is_stopped_alone_takes_its_own_children_along(store:
         await g.chat.say("go")
         question = await asked(g, "Lost?")
         await g.model.called("worker", 3)
-        g.app.runner.results.subagents.active[1].stop()
+        g.app.upkeep.housekeeping.runner.results.subagents.active[1].stop()
         (result,) = results_in((await g.hears("result: ")).text)
         assert result["status"] == "interrupted"
         rows = await store.read(lambda tx: [tx.delegations.get(n) for n in (2, 3)])

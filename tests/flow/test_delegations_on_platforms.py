@@ -71,7 +71,7 @@ async def test_discord_shows_a_fail_and_whole_turns_in_pages(tmp_path: Path) -> 
 async def test_in_telegram_one_that_waits_for_a_place_is_stopped(tmp_path: Path) -> None:
     async with telegram_gateway(tmp_path, WAITING, delegation=ONE_AT_A_TIME) as g:
         g.say("go")
-        await g.telegram.wait_for(lambda: g.asked("worker"), 30)
+        await g.telegram.wait_for(lambda: g.asked("worker"))
         g.say("/agents")
         shown = await g.hears("\nqueued")
         assert g.telegram.labels(shown) == ["Pause agent 1", "Stop agent 1", "Stop agent 2"]
@@ -84,7 +84,7 @@ async def test_in_telegram_one_that_waits_for_a_place_is_stopped(tmp_path: Path)
 async def test_on_discord_one_that_waits_for_a_place_is_stopped(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, WAITING, delegation=ONE_AT_A_TIME) as g:
         g.tells("go")
-        await g.discord.wait_for(lambda: g.asked("worker"), 30)
+        await g.discord.wait_for(lambda: g.asked("worker"))
         shown = await g.answer(g.slash("agents"))
         assert list(g.discord.buttons(shown)) == ["Pause agent 1", "Stop agent 1", "Stop agent 2"]
         g.discord.press(shown, "Stop agent 2", "olga")

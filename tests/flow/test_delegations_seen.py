@@ -13,6 +13,7 @@ from gateway.status import agents_panel, progress
 from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from storage.store import Store
+from tests.flow.chatting import SlowModel
 from tests.flow.conftest import PATIENCE, gateway
 from tests.flow.delegating import (
     ANSWER,
@@ -149,17 +150,19 @@ async def test_each_task_has_a_line_when_it_has_ended(
         delegates({"goal": "one"}, JUDGED),
         says("a\nb", last="Task: find files"),
         verdict("FAIL"),
-        says("one is *done*", delay=1.5),
+        says("one is *done*"),
         ANSWER,
     ]
-    async with gateway(rules, store=store) as g:
+    model = SlowModel(rules, "Task: one")
+    async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
+        failed = "❌ #2 find files — a b · judge: FAIL · $"
+        shown = await g.hears(failed)
+        assert "⏳ #1 one · worker · model" in shown.text
+        model.may_go_on.set()
         await g.hears("result: ")
         await g.settled()
         texts = [o.body["text"] for o in g.chat.outgoing if isinstance(o, Post | Edit)]
-        failed = "❌ #2 find files — a b · judge: FAIL · $"
-        both = [text for text in texts if failed in text and "⏳ #1 one · worker · model" in text]
-        assert both
         last = next(text for text in reversed(texts) if progress.OVER in text)
         assert last.startswith(f"{progress.OVER}\n\n✅ #1 one — one is done · $")
         assert failed in last

@@ -123,10 +123,11 @@ async def test_a_command_is_carried_out_once_though_the_answer_fails_at_first(
 
 async def test_an_answer_after_the_token_died_goes_to_the_channel(tmp_path: Path) -> None:
     async with discord_gateway(tmp_path, ECHO) as g:
-        g.discord.inject("PATCH", "/messages/@original", Fail(503))
+        g.discord.inject("PATCH", "/messages/@original", Fail(503), times=999)
         command = g.slash("help")
         await g.discord.wait_for(lambda: any(r.method == "PATCH" for r in g.discord.requests))
         g.discord.world.clock = lambda: time.time() + 16 * 60
+        g.discord.rest.injections.clear()
         await g.reads("/stop")
         assert command.message is not None
         assert command.message["content"] == ""

@@ -32,7 +32,7 @@ async def asks(g: DiscordGateway) -> Json:
 
 async def result_of(g: DiscordGateway) -> Json:
     """The delegation's result, once the parent has answered to it."""
-    await g.discord.wait_for(lambda: len(g.asked("parent")) > 1, 20)
+    await g.discord.wait_for(lambda: len(g.asked("parent")) > 1)
     return results_in(g.asked("parent")[-1].messages[-1]["content"])
 
 

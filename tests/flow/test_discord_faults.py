@@ -6,26 +6,13 @@ from pathlib import Path
 import pytest
 
 from adapters.base import Misconfigured
-from agent.models.base import Model, Reply, Request
 from tests.flow.discord_gateway import ANN, GONE, MALLORY, OLGA, discord_gateway
-from tests.flow.telegram_gateway import says
+from tests.flow.telegram_gateway import Gate, says
 from tests.stand_ins.discord_rest import Cut, Fail, Fault, Throttle
 
 ECHO = [says("parent", "you said: {last}")]
 POSTS = r"/channels/\d+/messages$"
 BAN = Fail(403, message="error code: 1015", page=True)
-
-
-class Gate:
-    """A model that answers when it is let."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self.open = asyncio.Event()
-
-    async def complete(self, request: Request) -> Reply:
-        await self.open.wait()
-        return await self._model.complete(request)
 
 
 @pytest.mark.parametrize(
@@ -160,17 +147,12 @@ async def test_what_is_said_while_the_bot_is_down_is_answered_in_order(tmp_path:
 
 
 async def test_a_turn_that_was_cut_by_a_stop_is_finished_by_the_next_start(tmp_path: Path) -> None:
-    gates: list[Gate] = []
-
-    def gated(model: Model) -> Model:
-        gates.append(Gate(model))
-        return gates[0]
-
-    async with discord_gateway(tmp_path, ECHO, wrap=gated) as g:
+    gate = Gate()
+    async with discord_gateway(tmp_path, ECHO, wrap=gate) as g:
         g.tells("hello")
         await g.models.arrived.wait()
         await g.stop()
-        gates[0].open.set()
+        gate.open.set()
         await g.start()
         await g.reads("you said: hello")
         await g.settled()
@@ -189,11 +171,12 @@ async def test_an_edited_or_deleted_message_is_not_answered_again(tmp_path: Path
 
 
 async def test_a_message_that_was_deleted_meanwhile_is_still_answered(tmp_path: Path) -> None:
-    slow = {"when": {"tier": "parent"}, "reply": {"text": "there", "delay": 0.2}}
-    async with discord_gateway(tmp_path, [slow]) as g:
+    gate = Gate()
+    async with discord_gateway(tmp_path, [says("parent", "there")], wrap=gate) as g:
         message = g.mentions("hello")
         await g.models.arrived.wait()
         g.discord.world.delete(g.discord.general, message)
+        gate.open.set()
         await g.reads("there", g.discord.general)
 
 

@@ -106,7 +106,7 @@ async def test_a_discord_that_is_away_at_the_start_is_waited_for(place: Place) -
     async with GatewayProcess(place.written()) as gateway:
         place.discord.dm(OLGA, "hello")
         chat = place.discord.dm_of(OLGA)
-        await place.discord.wait_for(lambda: place.discord.said(chat), 30)
+        await place.discord.wait_for(lambda: place.discord.said(chat))
         assert any("again in 1 s" in line for line in gateway.log)
 
 
@@ -114,17 +114,17 @@ async def test_no_log_shows_a_token_whatever_goes_wrong(place: Place) -> None:
     discord, chat = place.discord, place.discord.dm_of(OLGA)
     async with GatewayProcess(place.written(), "--verbose") as gateway:
         discord.dm(OLGA, "go")
-        await discord.wait_for(lambda: discord.said(chat), 30)
+        await discord.wait_for(lambda: discord.said(chat))
         question = chat.messages[-1]
         for fault in (Throttle(0.1), Fail(503), Cut(done=True), Fail(403, 50001), Fail(400)):
             discord.inject("POST", "/callback", fault)
             discord.inject("PATCH", "/webhooks/", fault)
             discord.slash(chat, OLGA, "help")
             discord.press(question, "Stop", MALLORY)
-            await discord.wait_for(lambda: not any(i.times for i in discord.rest.injections), 30)
+            await discord.wait_for(lambda: not any(i.times for i in discord.rest.injections))
         await discord.gateway.drop(resumable=True)
         discord.press(question, "Stop", OLGA)
-        await discord.wait_for(lambda: not discord.buttons(question), 30)
+        await discord.wait_for(lambda: not discord.buttons(question))
         gateway.terminate()
         assert await gateway.wait() == 0
     log = "\n".join(gateway.log)

@@ -1,12 +1,13 @@
 """Talking to the bot on Discord: where it listens, to whom, and what its answers look like."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.flow.discord_gateway import ANN, MALLORY, OLGA, DiscordGateway, discord_gateway
-from tests.flow.telegram_gateway import says
+from tests.flow.telegram_gateway import PATIENCE, Gate, says
 from tests.stand_ins.discord_world import User
 
 ECHO = [says("parent", "you said: {last}")]
@@ -61,11 +62,16 @@ async def test_what_cannot_be_read_is_said_to_be_there(tmp_path: Path) -> None:
 
 
 async def test_in_a_channel_the_talk_of_others_waits_for_its_turn(tmp_path: Path) -> None:
-    slow = {"when": {"tier": "parent", "last": "slow"}, "reply": {"text": "done", "delay": 0.3}}
-    async with discord_gateway(tmp_path, [slow, *ECHO]) as g:
+    gate = Gate("slow")
+    rules = [says("parent", "done", last="slow"), *ECHO]
+    async with discord_gateway(tmp_path, rules, wrap=gate) as g:
         g.mentions("slow")
         await g.models.arrived.wait()
         g.mentions("and me", ANN)
+        async with asyncio.timeout(PATIENCE):
+            while len(await g.read(lambda tx: tx.inbox.unfinished())) < 2:
+                await asyncio.sleep(0.01)
+        gate.open.set()
         await g.reads("ann: and me", g.discord.general)
         ann = g.discord.user(ANN).id
         assert g.said(g.discord.general) == ["done", f"you said: [discord:{ann}] ann: and me"]
@@ -137,9 +143,11 @@ async def test_bots_and_webhooks_are_not_listened_to(tmp_path: Path) -> None:
 
 
 async def test_typing_is_shown_while_a_slow_turn_runs(tmp_path: Path) -> None:
-    slow = {"when": {"tier": "parent"}, "reply": {"text": "there", "delay": 0.6}}
-    async with discord_gateway(tmp_path, [slow]) as g:
+    gate = Gate()
+    async with discord_gateway(tmp_path, [says("parent", "there")], wrap=gate) as g:
         g.mentions("think")
+        await g.discord.wait_for(lambda: g.discord.world.typing, PATIENCE)
+        gate.open.set()
         await g.reads("there", g.discord.general)
         assert g.discord.world.typing == [g.discord.general]
 

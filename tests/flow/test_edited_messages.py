@@ -15,6 +15,7 @@ from tests.flow.alternatives import (
     path_entries,
     talk,
 )
+from tests.flow.chatting import SlowModel
 from tests.flow.conftest import gateway
 
 OFFER = "You changed an older message"
@@ -92,13 +93,15 @@ async def test_two_edits_in_a_row_leave_the_last_text(store: Store) -> None:
 
 async def test_an_edit_before_its_turn_replaces_what_waits(store: Store) -> None:
     rules: list[dict[str, Any]] = [
-        {"when": {"last": "slow"}, "reply": {"text": "slow answer", "delay": 0.5}},
+        {"when": {"last": "slow"}, "reply": {"text": "slow answer"}},
         *ECHO,
     ]
-    async with gateway(rules, store=store, config={"session": {"busy": "queue"}}) as g:
+    model, config = SlowModel(rules), {"session": {"busy": "queue"}}
+    async with gateway(store=store, model=model, config=config) as g:
         await g.chat.say("slow")
         said = await g.chat.say("helo")
         await g.chat.edit(said, "hello")
+        model.may_go_on.set()
         await g.hears("said: hello")
         await g.settled()
         assert g.chat.texts() == ["slow answer", "you said: hello"]
@@ -330,7 +333,7 @@ async def test_an_edit_that_was_only_committed_is_taken_up_after_a_restart(
         said = await g.chat.say("one")
         await g.hears("said: one")
         await g.settled()
-        g.app.router.edited = _lost
+        g.app.router.rows.edited = _lost
         await g.chat.edit(said, "two")
     async with gateway(ECHO, store=await SqlStore.open(database)) as g:
         await g.hears("said: two")

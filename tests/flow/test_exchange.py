@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,8 @@ from adapters.base import Unavailable
 from adapters.platforms import PLATFORMS, TELEGRAM
 from adapters.recording import RecordingAdapter
 from gateway.commands.sessions import transfer
+from gateway.media import exporting
+from storage.interchange import reading
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, bound, command, labels, newest, press, talk
 from tests.flow.conftest import ON_BOTH, Gateway, gateway
@@ -141,3 +144,70 @@ async def test_an_import_that_arrives_twice_is_taken_in_once(store: Store) -> No
             await g.chat.say("/import", key="telegram:1:import", files={"chat.json": MESSAGES})
         await g.settled()
         assert labels(await command(g, "/sessions")) == ["● to Rome"]
+
+
+async def test_a_long_conversation_is_written_apart_as_it_is_here(
+    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = {"storage": {"url": database}}
+    async with gateway(ECHO, store=store, config=place) as g:
+        await talk(g, "my key is sk-abcdefghijklmnopqrstuvwxyz123456")
+        await command(g, "/name Rome")
+        for text in ("/export", "/export redact"):
+            here = await command(g, text)
+            with monkeypatch.context() as patch:
+                patch.setattr(exporting, "SHORT", 0)
+                apart = await command(g, text)
+            assert apart.text == here.text
+            assert apart.upload == here.upload is not None
+        monkeypatch.setattr(exporting, "SHORT", 0)
+        monkeypatch.setitem(PLATFORMS, "telegram", replace(TELEGRAM, largest_upload=100))
+        shown = await command(g, "/export")
+        assert shown.upload is None
+        assert f"`bough sessions export {await bound(store)} --output FILE`" in shown.text
+
+
+async def test_what_cannot_be_written_apart_is_told(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "SHORT", 0)
+    # The other process finds another database there, in which the conversation is not.
+    place = {"storage": {"url": f"sqlite:///{tmp_path}/other.db"}}
+    async with gateway(ECHO, store=store, config=place) as g:
+        await talk(g, "hello")
+        shown = await command(g, "/export")
+        assert shown.upload is None
+        assert shown.text.startswith("The file could not be written: there is no session")
+        monkeypatch.setattr(exporting, "_MODULE", "json.tool")
+        assert "too much time or memory" in (await command(g, "/export")).text
+
+
+async def test_where_the_database_is_stands_in_the_log_and_not_in_the_chat(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(exporting, "SHORT", 0)
+    place = {"storage": {"url": f"sqlite:///{tmp_path}/nowhere/bough.db"}}
+    async with gateway(ECHO, store=store, config=place) as g:
+        await talk(g, "hello")
+        shown = await command(g, "/export")
+        assert shown.text == f"The file could not be written: {exporting.AWAY}."
+    assert "nowhere/bough.db" in caplog.text
+
+
+async def test_a_long_file_goes_in_and_is_gone_on_with(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [
+        {"role": role, "content": f"{role} {n}"}
+        for n in range(300)
+        for role in ("user", "assistant")
+    ]
+    monkeypatch.setattr(reading, "SHORT", 0)
+    async with gateway(ECHO, store=store) as g:
+        text = await sends(g, "/import", {"chat.json": json.dumps(said).encode()})
+        assert text.startswith("Taken in: you are in “user 0” now (600 entries, 600 messages).")
+        await talk(g, "and then?")
+        told = [m["content"] for m in g.model.requests[-1].messages if m["role"] == "user"]
+        assert told == [*(one["content"] for one in said[::2]), "and then?"]
+        broken = b'{"type":"session","version":3}\n{"oops'
+        assert "line 2" in await sends(g, "/import", {"chat.jsonl": broken})

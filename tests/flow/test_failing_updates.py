@@ -12,8 +12,8 @@ import pytest
 from adapters.base import Outgoing, Unreachable
 from adapters.events import Conversation, Message, User
 from adapters.recording import RecordingAdapter
-from gateway import service
 from gateway.outbound import delivery
+from gateway.running import upkeep
 from storage.errors import NotFound, StoreError, StoreUnavailable
 from storage.records.entries import Json, SessionDraft, SessionKind
 from storage.records.inbox_outbox import (
@@ -177,7 +177,8 @@ async def test_a_turn_that_always_fails_is_given_up_and_what_came_after_is_answe
         await g.chat.say("and now?")
         await g.hears("again and again")
         await g.hears("so be it", count=2)
-        assert (await store.read(lambda tx: tx.inbox.get(bad))).state is InboxState.FAILED
+        kept = await store.read(lambda tx: tx.inbox.get(bad))
+        assert (kept.state, kept.payload) == (InboxState.FAILED, {"odd": True})
 
 
 async def test_a_result_of_nothing_is_given_up(store: SqlStore) -> None:
@@ -225,7 +226,7 @@ async def test_a_platforms_odd_words_end_no_delivery(store: SqlStore) -> None:
 async def test_a_question_that_cannot_be_looked_after_does_not_stop_the_others(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "TICK_EVERY", 0.01)
+    monkeypatch.setattr(upkeep, "TICK_EVERY", 0.01)
 
     def ask(tx: Transaction, kind: str) -> int:
         session = tx.tree.create(SessionDraft(SessionKind.CHAT)).id
@@ -238,14 +239,14 @@ async def test_a_question_that_cannot_be_looked_after_does_not_stop_the_others(
     broken = await store.run(partial(ask, kind="broken"))
     expired = await store.run(partial(ask, kind="other"))
     async with gateway(ECHO, store=store) as g:
-        after = type(g.app.questions)._after
+        after = type(g.app.router.context.questions)._after
 
         def fail(self: object, tx: Transaction, question: int) -> None:
             if question == broken:
                 raise NotFound("no such post")
-            after(g.app.questions, tx, question)
+            after(g.app.router.context.questions, tx, question)
 
-        monkeypatch.setattr(type(g.app.questions), "_after", fail)
+        monkeypatch.setattr(type(g.app.router.context.questions), "_after", fail)
         async with asyncio.timeout(PATIENCE):
             while expired in [q.id for q in await store.read(lambda tx: tx.questions.open())]:
                 await asyncio.sleep(0.01)

@@ -1,9 +1,12 @@
 """/search: what is found, where it leads, and who may see it."""
 
+import pytest
+
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind, message
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, SlowModel, bound, command, labels, newest, press, talk
 from tests.flow.conftest import ON_BOTH, gateway
+from tests.support.stores import Clock
 
 pytestmark = ON_BOTH
 
@@ -16,6 +19,11 @@ async def fill(store: Store, session: int, *texts: str) -> None:
             leaf = tx.tree.append(session, draft, after=leaf).id
 
     await store.run(work)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def leaf_number(store: Store, chat: str = "1") -> int | None:

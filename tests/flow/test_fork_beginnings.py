@@ -1,8 +1,16 @@
 """What a fork begins with is part of its tree."""
 
+import pytest
+
 from storage.store import Store
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, press, talk
+from tests.support.stores import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def test_one_comes_back_from_before_the_beginning_of_a_fork(store: Store) -> None:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from adapters.events import Conversation, Message, User
 from adapters.recording import RecordingAdapter
 from agent.tools.files import copying
+from gateway.turns.requests import ForkRequest, request
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, InboxKind
 from storage.sql.store import SqlStore
@@ -142,7 +144,16 @@ async def test_the_files_come_along_after_a_restart_too(database: str, tmp_path:
     store = await SqlStore.open(database)
     rows = await store.read(lambda tx: [tx.inbox.get(number) for number in range(1, 4)])
     (job,) = [row for row in rows if row.kind is InboxKind.FORK]
-    again = Arrival("fork:again", job.kind, job.address, job.payload, job.session)
+    asked = Message(
+        key="telegram:1:9",
+        conversation=Conversation.parse(job.address),
+        user=User("telegram", "1", "Ann"),
+        text="/fork",
+        message_id="9",
+        private=True,
+    )
+    payload = request(ForkRequest, asked, source=1)
+    again = Arrival("fork:again", job.kind, job.address, payload, job.session)
     await store.run(lambda tx: tx.inbox.receive(again))
     async with gateway(RULES, store=store, chat=chat, config=config) as g:
         assert await read(g, "mine") == "first"

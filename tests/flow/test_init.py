@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from agent.models.scripted import Rule
-from gateway.config import load
+from gateway.configuration.config import load
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import KEY, OWNER, TOKEN, says
 from tests.stand_ins.discord import DiscordServer

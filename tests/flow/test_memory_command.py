@@ -1,14 +1,22 @@
 """/memory: people see what is kept, and delete it."""
 
+import pytest
+
 from adapters.recording import Shown
 from storage.records.tools.notes import Note, NoteDraft, NoteOwner, NoteScope
 from storage.store import Store, Transaction
 from tests.flow.chatting import ECHO, GROUP, command, labels, newest, press
 from tests.flow.conftest import ON_BOTH, Gateway, gateway
+from tests.support.stores import Clock
 
 BOB = NoteOwner(NoteScope.PERSON, "telegram:2")
 PRIVATE = NoteOwner(NoteScope.CHAT, "telegram:2")
 GROUPS = NoteOwner(NoteScope.CHAT, f"telegram:{GROUP}")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def fill(store: Store, owner: NoteOwner, *texts: str, address: str = "telegram:2") -> None:

@@ -108,7 +108,8 @@ async def test_a_right_ends_by_itself(database: str) -> None:
         assert "so be it" in await gives(g, "hello again", STRANGER)
         clock.now += 1
         assert await gives(g, "still there?", STRANGER) == ""
-        await g.app._look_after_people()
+        await g.app.upkeep.housekeeping.end_rights()
+        await g.app.upkeep.housekeeping.reread()
         assert await store.read(lambda tx: tx.rights.all()) == []
         assert len(await audited(store, "right ended")) == 1
 
@@ -197,11 +198,13 @@ async def test_owners_hear_of_ten_strangers_an_hour_and_of_the_others_in_one_mes
             await asks(g, str(100 + number))
         assert len([text for text in g.chat.texts("1") if "🚪" in text]) == 10
         clock.now += 3_600
-        await g.app._look_after_people()
+        await g.app.upkeep.housekeeping.end_rights()
+        await g.app.upkeep.housekeeping.reread()
         await g.settled()
         told = g.chat.texts("1")[-1]
         assert told == "🚪 8 more people asked to be let in; /people shows who waits."
-        await g.app._look_after_people()
+        await g.app.upkeep.housekeeping.end_rights()
+        await g.app.upkeep.housekeeping.reread()
         await g.settled()
         assert g.chat.texts("1")[-1] == told
 
@@ -213,3 +216,21 @@ async def test_no_code_is_kept_as_it_is_or_logged(store: Store, tmp_path: Path) 
         audits = await store.read(lambda tx: tx.directory.audits())
         for written in (code, code.replace("-", "")):
             assert written not in f"{asked} {audits}"
+
+
+@ON_BOTH
+@pytest.mark.parametrize("text", ["/start", "hello"])
+async def test_what_a_stranger_says_is_answered_once_however_often_it_is_brought(
+    database: str, text: str
+) -> None:
+    answers, digests = [], []
+    for _ in ("the first run", "and after a restart"):
+        store = await SqlStore.open(database)
+        async with gateway(ECHO, store=store, config=OWNED) as g:
+            for _ in ("brought", "brought again"):
+                await g.chat.say(text, chat=STRANGER, user=STRANGER, key="telegram:66:1")
+                await g.settled()
+            answers.append(len(g.chat.texts(STRANGER)))
+            digests += await store.read(lambda tx: [one.digest for one in tx.pairing.all()])
+    assert answers == [1, 0]
+    assert len(digests) == 2 and len(set(digests)) == 1

@@ -1,12 +1,20 @@
 """/people: who may talk, changed from a chat; and what somebody who is removed loses at once."""
 
+import pytest
+
 from storage.records.chats.people import RightDraft, Role
 from storage.store import Store
 from tests.flow.chatting import ECHO, GROUP, SlowModel, labels, newest
 from tests.flow.conftest import ON_BOTH, Gateway, gateway
 from tests.flow.pairing import OWNED, STRANGER, asks, audited, gives, notice, presses
+from tests.support.stores import Clock
 
 BEN = f"telegram:{STRANGER}"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 async def let_in(g: Gateway, role: str = "member") -> None:

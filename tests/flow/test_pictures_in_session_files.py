@@ -3,12 +3,21 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from gateway.media import exporting
+from storage.interchange import reading
 from tests.flow.telegram_gateway import telegram_gateway
 from tests.flow.test_files_come_in_on_telegram import ECHO, last, photo, shown
 from tests.support.photos import picture
 
 
-async def test_an_export_carries_pictures_and_an_import_brings_them_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("short", [exporting.SHORT, 0], ids=["here", "apart"])
+async def test_an_export_carries_pictures_and_an_import_brings_them_back(
+    tmp_path: Path, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "SHORT", short)
+    monkeypatch.setattr(reading, "SHORT", short)
     async with telegram_gateway(tmp_path, ECHO) as g:
         g.say("what is this?", photo=photo(g, picture("blue")), caption=True)
         await g.hears("seen: what is this?")

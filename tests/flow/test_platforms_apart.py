@@ -10,10 +10,10 @@ import pytest
 
 from adapters.base import Misconfigured, Outgoing, Receive, Unavailable
 from adapters.recording import RecordingAdapter
-from gateway import platform_supervisor
 from gateway.app import bootstrap
-from gateway.config import Config
-from gateway.service import App
+from gateway.configuration.config import Config
+from gateway.running.platforms import platform_supervisor
+from gateway.running.service import App
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, SpyModel
 from tests.flow.discord_gateway import OLGA, DiscordGateway, discord_gateway

@@ -97,7 +97,8 @@ async def test_what_waits_ends_with_a_right_that_was_for_a_while(database: str) 
         await g.chat.say("go", chat=STRANGER, user=STRANGER)
         question = await asked(g, ASKED)
         clock.now += 7_200
-        await g.app._look_after_people()
+        await g.app.upkeep.housekeeping.end_rights()
+        await g.app.upkeep.housekeeping.reread()
         await g.settled()
         assert await store.read(lambda tx: tx.questions.open()) == []
         assert question.buttons == ()

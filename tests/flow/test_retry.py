@@ -6,6 +6,7 @@ from typing import Any
 from adapters.recording import RecordingAdapter
 from storage.store import Store
 from tests.flow.alternatives import ECHO, contents, is_told, labels, numbered, path, talk
+from tests.flow.chatting import SlowModel
 from tests.flow.conftest import gateway
 from tests.flow.delegating import ASKING, asked, delegates, reports, says
 
@@ -64,11 +65,13 @@ async def test_an_unknown_model_is_told_with_the_known_ones_and_nothing_moves(
 
 
 async def test_an_unknown_model_does_not_end_the_turn_that_runs(store: Store) -> None:
-    rules = [{"reply": {"text": "answer", "delay": 0.5}}]
-    async with gateway(rules, store=store) as g:
-        await g.chat.say("hello")
-        await g.model.called("parent")
+    model = SlowModel([{"reply": {"text": "answer"}}])
+    async with gateway(store=store, model=model) as g:
+        await g.chat.say("slow")
+        await model.began.wait()
         await g.chat.say("/retry nobody")
+        await g.hears("There is no model nobody")
+        model.may_go_on.set()
         await g.hears("answer")
         assert len(g.model.requests) == 1
 
@@ -122,12 +125,13 @@ async def test_retry_after_stop_answers_what_was_stopped(store: Store) -> None:
 
 
 async def test_in_a_group_nobody_retries_over_another_ones_turn(store: Store) -> None:
-    rules = [{"reply": {"text": "answer", "delay": 0.5}}]
-    async with gateway(rules, store=store) as g:
-        await g.chat.say("mine", user="2", private=False)
-        await g.model.called("parent")
+    model = SlowModel([{"reply": {"text": "answer"}}])
+    async with gateway(store=store, model=model) as g:
+        await g.chat.say("slow", user="2", private=False)
+        await model.began.wait()
         await g.chat.say("/retry", user="3", private=False)
         await g.hears("Somebody else's turn is running")
+        model.may_go_on.set()
         await g.hears("answer")
         assert len(g.model.requests) == 1
 

@@ -16,8 +16,8 @@ from agent.runtime.context import context
 from gateway.__main__ import main
 from gateway.cli.parser import parser
 from gateway.cli.sessions import manage
-from gateway.config import Config
-from gateway.config_secrets import secrets_of
+from gateway.configuration.config import Config
+from gateway.configuration.secret_values import secrets_of
 from storage.records.entries import Draft, Json, Kind, SessionDraft, SessionKind, message
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction

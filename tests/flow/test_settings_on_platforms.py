@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.models.base import Reply, Request
 from gateway.chats.settings import ChatSettings
-from gateway.service import App
+from gateway.running.service import App
 from tests.flow import on_discord, on_telegram
 from tests.flow.conftest import SpyModel
 from tests.flow.discord_gateway import ANN as DISCORD_ANN

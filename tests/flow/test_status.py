@@ -53,8 +53,8 @@ async def test_a_tool_that_runs_long_is_named_and_folded_away(
     tool = Dig()
     async with gateway(RULES, store=store, tools=[tool]) as g:
         await g.chat.say("go")
-        shown = await g.hears("🔧 dig · 0 s")
-        assert "working for 0 s" in shown.text
+        shown = await g.hears("🔧 dig · ")
+        assert "working for " in shown.text
         tool.end.set()
         await g.hears("It is dug.")
         await g.settled()

@@ -220,7 +220,8 @@ async def test_ten_thousand_strangers_over_days_leave_as_many_requests_as_are_ke
         for first in range(0, 10_000, 500):
             clock.now += 600.0
             await store.run(partial(ask_all, first=first))
-            await g.app._look_after_people()
+            await g.app.upkeep.housekeeping.end_rights()
+            await g.app.upkeep.housekeeping.reread()
         await g.settled()
         kept = await store.read(lambda tx: tx.pairing.all())
         assert len(kept) == MOST_REQUESTS

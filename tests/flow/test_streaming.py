@@ -5,9 +5,11 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from gateway.outbound.live_messages import BEGUN, CURSOR
+from gateway.streaming import live_answer
 from gateway.turns.posts import BROKE_OFF
 from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, DiscordGateway, discord_gateway
@@ -109,7 +111,10 @@ async def test_a_copy_of_the_message_whose_id_was_lost_keeps_no_cursor(tmp_path:
         assert whole == SHOWN and lost.endswith(BEGUN) and CURSOR not in lost
 
 
-async def test_an_answer_that_is_soon_whole_is_posted_as_it_is(tmp_path: Path) -> None:
+async def test_an_answer_that_is_soon_whole_is_posted_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_answer, "FIRST", 3600.0)
     async with on_telegram(tmp_path, {"reply": {"text": TEXT, "pace": 0.002}}) as g:
         group(g, "go")
         await g.hears(SHOWN, chat=GROUP)

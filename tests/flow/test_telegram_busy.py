@@ -18,8 +18,10 @@ from tests.flow.telegram_gateway import (
     ANN,
     ANSWER,
     OWNER,
+    PATIENCE,
     STRANGER,
     ConstantIds,
+    Gate,
     TelegramGateway,
     delegate,
     report,
@@ -119,14 +121,15 @@ async def test_talk_leaves_children_that_wait_and_work_that_was_decided_alone(
 
 
 async def test_steered_talk_stands_behind_the_results_of_running_calls(tmp_path: Path) -> None:
-    slowly = {**report(1, "ok"), "reply": {**report(1, "ok")["reply"], "delay": 0.3}}
-    rules = [delegate(TABLE), slowly, ANSWER]
-    rules[0]["reply"]["delay"] = 0.3
-    async with telegram_gateway(tmp_path, rules, session={"busy": "steer"}) as g:
+    gate = Gate("go")
+    rules = [delegate(TABLE), report(1, "ok"), ANSWER]
+    async with telegram_gateway(tmp_path, rules, wrap=gate, session={"busy": "steer"}) as g:
         g.say("go")
         while not g.models.requests:
             await asyncio.sleep(0.01)
         g.say("turn left")
+        await g.telegram.wait_for(lambda: not g.telegram.world.pending, PATIENCE)
+        gate.open.set()
         await g.hears("result: turn left")
         roles = [m["role"] for m in g.asked("parent")[-1].messages]
         assert roles == ["system", "user", "assistant", "tool", "user"]

@@ -223,7 +223,7 @@ async def test_after_a_long_outage_open_questions_are_posted_afresh(tmp_path: Pa
         await g.settled()
         await g.stop()
         store = await SqlStore.open(g.config["storage"]["url"])
-        await store.run(lambda tx: tx.directory.set_fact("alive", tx.now - 200))
+        await store.run(lambda tx: tx.directory.set_fact("alive:telegram", tx.now - 200))
         await store.close()
         await g.start()
         fresh = await g.hears("May it be dead?", count=2)

@@ -11,7 +11,9 @@ from tests.flow.telegram_gateway import (
     ANN,
     FORUM,
     OWNER,
+    PATIENCE,
     STRANGER,
+    Gate,
     delegate,
     report,
     says,
@@ -114,13 +116,17 @@ async def test_a_question_in_a_topic_is_pressed_and_answered_there(tmp_path: Pat
 
 
 async def test_in_a_group_only_the_author_or_an_owner_interrupts(tmp_path: Path) -> None:
-    slow = {"when": {"tier": "parent", "last": "slow"}, "reply": {"text": "slow one", "delay": 0.5}}
-    async with telegram_gateway(tmp_path, [slow, *ECHO]) as g:
+    gate = Gate("slow")
+    rules = [says("parent", "slow one", last="slow"), *ECHO]
+    async with telegram_gateway(tmp_path, rules, wrap=gate) as g:
         g.say("@bough_bot slow", chat=GROUP, user=OWNER)
         await g.telegram.wait_for(lambda: g.telegram.calls("sendChatAction"))
         g.say("@bough_bot mine", chat=GROUP, user=ANN)
+        await g.telegram.wait_for(lambda: not g.telegram.world.pending, PATIENCE)
+        gate.open.set()
         await g.hears("Ann: mine", chat=GROUP)
         assert g.texts(GROUP) == ["slow one", "you said: [telegram:1002] Ann: mine"]
+        gate.open.clear()
         g.say("@bough_bot slow again", chat=GROUP, user=ANN)
         while len(g.models.requests) < 3:
             await asyncio.sleep(0.01)
@@ -130,12 +136,15 @@ async def test_in_a_group_only_the_author_or_an_owner_interrupts(tmp_path: Path)
 
 
 async def test_typing_is_shown_where_the_work_is(tmp_path: Path) -> None:
-    slow = {"when": {"tier": "parent"}, "reply": {"text": "ready", "delay": 0.6}}
-    async with telegram_gateway(tmp_path, [slow], started=False) as g:
+    gate = Gate()
+    rules = [says("parent", "ready")]
+    async with telegram_gateway(tmp_path, rules, started=False, wrap=gate) as g:
         g.telegram.group(FORUM, "Ops", forum=True)
         topic = g.telegram.topic(FORUM, "One", OWNER)
         await g.start()
         g.say("@bough_bot hello", chat=FORUM, user=OWNER, thread=topic)
+        await g.telegram.wait_for(lambda: g.telegram.calls("sendChatAction"), PATIENCE)
+        gate.open.set()
         await g.hears("ready", chat=FORUM)
         first = g.telegram.calls("sendChatAction")[0].params
         assert (first["chat_id"], first["message_thread_id"]) == (FORUM, topic)

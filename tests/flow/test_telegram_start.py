@@ -137,14 +137,24 @@ async def test_a_wrong_token_ends_the_start_with_what_to_do(place: Place) -> Non
     )
 
 
-async def test_a_telegram_that_refuses_the_start_is_told_in_our_words(place: Place) -> None:
-    for method in ("getMe", "setMyCommands"):
-        place.telegram.fail_next(method, kind="400", description="Bad Request: logged out")
+@pytest.mark.parametrize("method", ["getMe", "deleteWebhook", "getUpdates"])
+async def test_what_telegram_refuses_whenever_it_is_asked_ends_the_start(
+    place: Place, method: str
+) -> None:
+    place.telegram.fail_next(method, 100, "400", description="Bad Request: logged out")
+    status, text = await place.run()
+    assert status == 2
+    said = "bough: Telegram does not let the bot start (Logged out): check [telegram] token"
+    assert text.splitlines()[-1].startswith(said)
+
+
+async def test_without_the_menus_that_telegram_refuses_it_is_served(place: Place) -> None:
+    place.telegram.fail_next("setMyCommands", kind="400", description="Bad Request: bad command")
     async with GatewayProcess(place.written()) as gateway:
-        said = [line for line in gateway.log if "Logged out" in line]
-    assert len(said) == 2
-    assert all("Telegram does not let the bot start (Logged out)" in line for line in said)
-    assert all("check [telegram] token" in line for line in said)
+        (said,) = [line for line in gateway.log if "refuses the menus of commands" in line]
+        place.telegram.say(OWNER, OWNER, "/help")
+        await place.telegram.wait_for_message(OWNER, "/tree")
+    assert "Bad command" in said
 
 
 @pytest.mark.parametrize("what", ["no folder", "a folder", "not a database", "read only"])

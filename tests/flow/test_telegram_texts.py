@@ -37,7 +37,7 @@ async def answers(g: TelegramGateway, text: str = "show 0") -> list[Json]:
     """All messages of one answer."""
     before = len(g.texts())
     g.say(text)
-    await g.telegram.wait_for(lambda: len(g.texts()) > before, 20)
+    await g.telegram.wait_for(lambda: len(g.texts()) > before)
     await g.settled()
     return g.telegram.messages(OWNER)[before:]
 

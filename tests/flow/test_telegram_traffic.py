@@ -7,6 +7,7 @@ import pytest
 from adapters.base import Misconfigured
 from tests.flow.telegram_gateway import ANN, OWNER, says, telegram_gateway
 from tests.stand_ins.telegram_wire import FaultKind
+from tests.stand_ins.telegram_world import words
 
 ECHO = [says("parent", "you said: {last}")]
 OPEN = {"owners": [f"telegram:{OWNER}"], "allow": ["telegram:*"]}
@@ -66,6 +67,23 @@ async def test_fifty_chats_at_once_each_get_their_own_answer(tmp_path: Path) -> 
         assert all(len(request.messages) == 2 for request in g.models.requests)
 
 
+async def test_whom_an_owner_let_in_before_they_wrote_is_answered_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    ben = 2000
+    access = {"owners": [f"telegram:{OWNER}"]}
+    async with telegram_gateway(tmp_path, ECHO, access=access) as g:
+        g.say("/start", chat=ben)
+        greeting = words(await g.hears("your code is", chat=ben))
+        await g.stop()
+        g.say(f"/pair {greeting.partition('your code is ')[2][:9]}")
+        g.say("hello", chat=ben)
+        await g.start()
+        await g.hears("is let in")
+        await g.settled()
+        assert g.texts(ben)[-1] == "you said: hello"
+
+
 @pytest.mark.parametrize("kind", ["429", "500", "502", "cut_before"])
 async def test_a_send_that_fails_is_made_again(tmp_path: Path, kind: FaultKind) -> None:
     async with telegram_gateway(tmp_path, ECHO) as g:
@@ -102,6 +120,8 @@ async def test_a_line_cut_after_the_work_repeats_only_that_message(tmp_path: Pat
             "part 2",
             "part 3",
         ]
+        untold = [call.untold for call in g.telegram.calls("sendMessage")]
+        assert untold == [True, False, False, False, False]
 
 
 async def test_what_telegram_cannot_parse_goes_out_without_markup(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from storage.records.entries import Json
 from tests.flow.on_telegram import handled, press
 from tests.flow.telegram_gateway import OWNER, TelegramGateway, says, telegram_gateway
-from tests.stand_ins.telegram_webhook import free_port
+from tests.support.ports import free_port
 
 ECHO = [says("parent", "re: {last}")]
 

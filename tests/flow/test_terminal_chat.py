@@ -13,7 +13,7 @@ from adapters.terminal.adapter import TerminalAdapter
 from adapters.terminal.live_screen import LiveScreen
 from gateway.app import bootstrap
 from gateway.commands.registry import command_specs
-from gateway.config import Config
+from gateway.configuration.config import Config
 from gateway.views.reopening import reopened
 from storage.sql.store import SqlStore
 from tests.flow.conftest import PATIENCE, SpyModel
@@ -99,7 +99,7 @@ def test_a_gateway_for_platforms_loads_nothing_of_the_terminal() -> None:
     program = (
         "import sys, gateway.cli.main\n"
         "from gateway.app import platform_adapters\n"
-        "from gateway.config import Config\n"
+        "from gateway.configuration.config import Config\n"
         "telegram = {'token': '1:x'}\n"
         "assert platform_adapters(Config.model_validate({'telegram': telegram}))\n"
         "ours = {'adapters.terminal.live_screen', 'adapters.terminal.line_editor'}\n"

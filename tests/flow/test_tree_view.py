@@ -11,6 +11,12 @@ from storage.records.entries import Draft, Kind, message
 from storage.store import Store, Transaction
 from tests.flow.conftest import gateway
 from tests.flow.walking import ECHO, ask, buttons, newest, numbers, press, session_of, talk
+from tests.support.stores import Clock
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 def drawn(text: str) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 from adapters.base import Refused, Throttled, Typing, Unavailable, Unreachable
 from adapters.recording import RecordingAdapter
 from storage.store import Store
-from tests.flow.chatting import Flaky
-from tests.flow.conftest import ON_BOTH, gateway
+from tests.flow.chatting import Flaky, SlowModel
+from tests.flow.conftest import ON_BOTH, PATIENCE, gateway
 
 pytestmark = ON_BOTH
 
@@ -92,27 +92,31 @@ async def test_talk_during_a_turn_interrupts_it_and_both_are_answered(store: Sto
 
 async def test_in_a_group_others_do_not_interrupt(store: Store) -> None:
     rules: list[dict[str, Any]] = [
-        {"when": {"last": "slow"}, "reply": {"text": "slow answer", "delay": 0.5}},
+        {"when": {"last": "slow"}, "reply": {"text": "slow answer"}},
         {"reply": {"text": "answer to {last}"}},
     ]
-    async with gateway(rules, store=store) as g:
+    model = SlowModel(rules)
+    async with gateway(store=store, model=model) as g:
         await g.chat.say("slow", user="2", private=False)
-        await g.model.called("parent")
+        await model.began.wait()
         await g.chat.say("mine", user="3", private=False)
+        model.may_go_on.set()
         await g.hears("answer to [telegram:3] User 3: mine")
         assert g.chat.texts()[0] == "slow answer"
 
 
 async def test_steered_talk_reaches_the_running_turn(store: Store) -> None:
-    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}], "delay": 1.5}
+    think = {"tool_calls": [{"name": "think", "arguments": {"thought": "hm"}}]}
     rules: list[dict[str, Any]] = [
-        {"when": {"last": "begin"}, "reply": think},
+        {"when": {"last": "slow"}, "reply": think},
         {"reply": {"text": "answer to {last}"}},
     ]
-    async with gateway(rules, store=store, config={"session": {"busy": "steer"}}) as g:
-        await g.chat.say("begin")
-        await g.model.called("parent")
+    model = SlowModel(rules)
+    async with gateway(store=store, model=model, config={"session": {"busy": "steer"}}) as g:
+        await g.chat.say("slowly")
+        await model.began.wait()
         await g.chat.say("turn left")
+        model.may_go_on.set()
         await g.hears("answer to turn left")
         assert len(g.model.requests) == 2
 
@@ -216,10 +220,13 @@ async def test_text_beside_tool_calls_is_shown_too(store: Store) -> None:
 
 
 async def test_typing_is_shown_while_a_slow_turn_runs(store: Store) -> None:
-    async with gateway([{"reply": {"text": "ok", "delay": 0.6}}], store=store) as g:
-        await g.chat.say("hello")
+    model = SlowModel([{"reply": {"text": "ok"}}])
+    async with gateway(store=store, model=model) as g:
+        await g.chat.say("slow")
+        async with asyncio.timeout(PATIENCE):
+            await g.chat.wait_for(lambda _: any(isinstance(o, Typing) for o in g.chat.outgoing))
+        model.may_go_on.set()
         await g.hears("ok")
-        assert any(isinstance(out, Typing) for out in g.chat.outgoing)
 
 
 async def test_throttling_and_outages_are_waited_out(store: Store) -> None:

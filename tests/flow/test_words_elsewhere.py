@@ -9,7 +9,7 @@ from typing import Any
 from adapters.terminal.adapter import ASK, NO_ANSWER, TerminalAdapter
 from adapters.terminal.plain_screen import PlainScreen
 from gateway.app import bootstrap
-from gateway.config import Config
+from gateway.configuration.config import Config
 from storage.records.entries import Json
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, SpyModel

@@ -16,7 +16,6 @@ import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from aiohttp import web
@@ -37,6 +36,7 @@ from tests.stand_ins.discord_rest import (
 )
 from tests.stand_ins.discord_world import WHISPER, Channel, Interaction, Json, User, Whisper, World
 from tests.stand_ins.rates import DiscordLimits
+from tests.stand_ins.serving import listen
 
 _SLASH, _COMPONENT, _OPTION, _FORM = 2, 3, 4, 5
 _ON_MESSAGE = 3
@@ -75,20 +75,12 @@ class DiscordServer:
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=1.0)
 
     async def __aenter__(self) -> Self:
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._port = await listen(self._runner, self._port)
         self.world.cdn.origin = f"http://127.0.0.1:{self._port}"
         self.gateway.url = self.gateway_url
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.gateway.drop(resumable=False, code=1001)
         await self._runner.cleanup()
 

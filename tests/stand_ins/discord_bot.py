@@ -32,6 +32,7 @@ class Bot:
 
     async def start(self, cursors: Mapping[str, str] | None = None) -> None:
         await self.adapter.start()
+        await self.adapter.prepare(self.adapter.feeds)
         self.run(cursors)
         await self.ready()
 

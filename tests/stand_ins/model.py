@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self, assert_never
 
 from aiohttp import web
@@ -25,6 +24,7 @@ from aiohttp import web
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Reply, Request
 from agent.models.scripted import Rule, ScriptedModel
 from storage.records.entries import Json
+from tests.stand_ins.serving import listen
 
 LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes."""
@@ -131,18 +131,10 @@ class ModelServer:
         self._runner = web.AppRunner(
             app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1
         )
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
-        await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        self.url = f"http://127.0.0.1:{await listen(self._runner, self._port)}/v1"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._runner is not None
         await self._runner.cleanup()
 

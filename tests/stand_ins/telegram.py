@@ -18,12 +18,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
 from tests.stand_ins.rates import TelegramLimits
+from tests.stand_ins.serving import listen
 from tests.stand_ins.telegram_checks import ApiError, Json, Spec, bad_request
 from tests.stand_ins.telegram_methods import Methods
 from tests.stand_ins.telegram_wire import Fault, FaultKind, bad_gateway, parameters, refusal
@@ -44,6 +44,8 @@ class Call:
     """time.perf_counter() at its arrival."""
     result: Any = None
     """What was answered; an ApiError where it was refused."""
+    untold: bool = False
+    """It was carried out, and its answer cut off."""
 
 
 @dataclass
@@ -83,19 +85,11 @@ class TelegramServer:
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        self.port = await listen(self._runner, self.port)
         self._delivering = asyncio.create_task(self.methods.deliveries.run())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.methods.release()
         self._delivering.cancel()
         await asyncio.wait([self._delivering])
@@ -304,6 +298,7 @@ class TelegramServer:
             call.result = await self.methods.table[call.method](call.params)
             self.violations += self._spec.reply(call.method, call.result)
         if kind in ("cut_before", "cut_after") and request.transport is not None:
+            call.untold = kind == "cut_after"
             request.transport.abort()
         headers = {"Date": format_datetime(datetime.now(UTC) + self.clock_ahead, usegmt=True)}
         return web.json_response({"ok": True, "result": call.result}, headers=headers)

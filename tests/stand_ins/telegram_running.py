@@ -29,6 +29,7 @@ async def started(telegram: TelegramServer) -> AsyncIterator[TelegramAdapter]:
     )
     try:
         await adapter.start()
+        await adapter.prepare(adapter.feeds)
         yield adapter
     finally:
         await adapter.close()

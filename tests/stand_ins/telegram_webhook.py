@@ -5,7 +5,6 @@ One at a time for a chat, several chats side by side, as Telegram's own server d
 
 import asyncio
 import re
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -105,10 +104,3 @@ def _queue(update: Json) -> str:
             message = payload.get("message", payload)
             return str(message.get("chat", {}).get("id", "")) if isinstance(message, dict) else ""
     return ""
-
-
-def free_port() -> int:
-    """For a bot to listen at."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])

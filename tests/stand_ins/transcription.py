@@ -3,10 +3,11 @@ what it was told to."""
 
 from collections import deque
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from aiohttp import BodyPartReader, web
+
+from tests.stand_ins.serving import listen
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,10 @@ class TranscriptionServer:
         app = web.Application(client_max_size=30_000_000)
         app.router.add_post("/v1/audio/transcriptions", self._transcribe)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        self.url = f"http://127.0.0.1:{await listen(self._runner)}/v1"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._runner is not None
         await self._runner.cleanup()
 

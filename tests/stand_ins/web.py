@@ -15,11 +15,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpcore
+
+from tests.stand_ins.serving import TcpServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,41 +61,25 @@ def redirect(location: str, status: str = "302 Found") -> bytes:
     return answer("", "", status, {"Location": location})
 
 
-class Site:
-    """Listens on 127.0.0.1 while its `async with` block runs. A page "*" stands for every other."""
+class Site(TcpServer):
+    """A page "*" stands for every other."""
 
     def __init__(self, pages: Pages, *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(port)
         self.pages = dict(pages)
         self.requests: list[Asked] = []
         self.hung_up = asyncio.Event()
         """Set when a client has gone, or a connection came to its end."""
-        self.port = port
         self._tls = tls
-        self._server: asyncio.Server | None = None
-        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(
+    async def _start(self) -> asyncio.Server:
+        return await asyncio.start_server(
             self._serve, "127.0.0.1", self.port, ssl=self._tls, limit=2**20
         )
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._serving:
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await _request(reader)
@@ -111,10 +96,7 @@ class Site:
         finally:
             gone.cancel()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             # The client may go, which is what some tests are about.
             with suppress(OSError, asyncio.IncompleteReadError, EOFError):
@@ -124,7 +106,6 @@ class Site:
             writer.close()
             with suppress(OSError, ssl.SSLError):
                 await writer.wait_closed()
-            self._serving.discard(task)
 
     async def _watch(self, reader: asyncio.StreamReader) -> None:
         with suppress(OSError):

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Self
 
 from gateway.__main__ import main
+from tests.support.moved_clock import follow
 
 PATIENCE = 90.0
 """Seconds until a command that does not end is a failure."""
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["tests.support.preloaded"])
+_context.set_forkserver_preload(["tests.support.clock_first", "tests.support.preloaded"])
+
+CLOCK = "CLOCK_OF_TESTS"
+"""In its environment: the file that says how wrong its clock is; see tests.support.moved_clock."""
 
 
 class ForkedProcess:
@@ -89,4 +93,6 @@ def _run(
     for number in (sys.stdout.fileno(), sys.stderr.fileno()):
         os.dup2(output.fileno(), number)
     output.close()
+    if CLOCK in environment:
+        follow(Path(os.environ.pop(CLOCK)))
     sys.exit(main(list(arguments)))

@@ -36,15 +36,21 @@ class GatewayProcess:
     killed, and its log printed where the block failed."""
 
     def __init__(
-        self, config: Path, *arguments: str, forked: bool = False, module: str = "gateway"
+        self,
+        config: Path,
+        *arguments: str,
+        forked: bool = False,
+        module: str = "gateway",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """`arguments` come after the command's name, as in `run --verbose`. `forked`: it does not
         import everything anew, and is ready much sooner. `module`: what is run instead of
-        Bough's own, where it is not forked."""
+        Bough's own, where it is not forked. `environment` comes on top of that of the tests."""
         self.config = config
         self._arguments = ("run", "--config", str(config), *arguments)
         self._forked = forked
         self._module = module
+        self._environment = environment or {}
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
         self._reader: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[bool] | None = None
@@ -91,7 +97,7 @@ class GatewayProcess:
         assert not self.running
         self._ready = asyncio.get_running_loop().create_future()
         environment = {name: text for name, text in os.environ.items() if name[:6] != "BOUGH_"}
-        environment["PYTHONPATH"] = str(ROOT)
+        environment |= {"PYTHONPATH": str(ROOT), **self._environment}
         begin = ForkedProcess.start if self._forked else partial(_execute, self._module)
         self._process = await begin(self._arguments, self.config.parent, environment)
         reading = self._read(self._process, self._ready)
@@ -106,6 +112,14 @@ class GatewayProcess:
         """SIGTERM. `wait` gives the exit status."""
         self._signal(signal.SIGTERM)
 
+    def freeze(self) -> None:
+        """SIGSTOP: it stands still until `thaw`, and does not know of it."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
     async def wait(self, patience: float = PATIENCE) -> int:
         """The exit status, once it has ended and its log is read. TimeoutError after `patience`
         seconds."""
@@ -114,6 +128,10 @@ class GatewayProcess:
             status = await self._process.wait()
             await self._reader
         return status
+
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        self._signal(signal.SIGHUP)
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
@@ -125,7 +143,7 @@ class GatewayProcess:
         assert process.stdout is not None
         async for line in process.stdout:
             self.log.append(line.decode().rstrip())
-            if " Ready: " in self.log[-1] and not ready.done():
+            if "Ready: " in self.log[-1] and not ready.done():
                 ready.set_result(True)
         if not ready.done():
             ready.set_result(False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.tools.base import Call, Done, Effects, Traits
 from gateway.app import bootstrap
-from gateway.config import load
+from gateway.configuration.config import load
 from gateway.logs import log_to_stderr
 from storage.lock import hold_lock
 

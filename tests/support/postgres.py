@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -153,6 +154,23 @@ class PostgresServer:
             self._process.send_signal(how)
             self._process.wait(_PATIENCE)
             self._process = None
+
+    def freeze(self) -> None:
+        """SIGSTOP, for it and all its sessions."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """The server itself first, which begins sessions."""
+        assert self._process is not None
+        pid = self._process.pid
+        os.kill(pid, number)
+        for session in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(session), number)
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(

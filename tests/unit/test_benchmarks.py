@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import load
+from gateway.configuration.config import load
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.figures import Figure, table
 from tests.benchmarks.simulation import shared

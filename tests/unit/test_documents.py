@@ -31,10 +31,11 @@ from gateway.commands.sessions.transfer import LARGEST_IN
 from gateway.commands.tree.fan import COUNTS
 from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
-from gateway.config import Config, load
+from gateway.configuration.config import Config, load
 from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
 from gateway.views.sessions import LONGEST_TITLE
 from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
+from storage.transfer.contents import tables
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("gateway", "adapters", "agent", "storage", "deploy", "tests/benchmarks")
@@ -184,7 +185,7 @@ def test_every_command_of_the_command_line_is_listed_and_no_other() -> None:
     names = [f"bough {name}" for name in choices(parser())]
     inner = [
         f"bough {group} {name}"
-        for group in ("sessions", "db")
+        for group in ("sessions", "people", "db")
         for name in choices(choices(parser())[group])
     ]
     listed = [row[0].strip("`") for row in rows("Command line")]
@@ -195,7 +196,7 @@ def test_every_command_of_the_command_line_is_listed_and_no_other() -> None:
     ("group", "heading", "name"),
     [
         (group, heading, name)
-        for group, heading in (("sessions", "Sessions"), ("db", "Databases"))
+        for group, heading in (("sessions", "Sessions"), ("people", "People"), ("db", "Databases"))
         for name in choices(choices(parser())[group])
     ],
 )
@@ -311,6 +312,13 @@ def test_the_limits_are_those_of_the_code() -> None:
     assert f"at most {OPENING_BYTES:,} bytes" in memory
     table = section("Delegation along a branch table", "agent/README.md")
     assert f"at most {MAX_CONDITIONS} conditions and {MAX_BYTES:,} bytes" in table
+
+
+def test_every_table_is_said_to_be_bounded() -> None:
+    told = section("What is kept, and how long", "storage/README.md")
+    cells = re.findall(r"^\| (`[a-z_`, ]+`) \|", told, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted({*map(str, tables()), "blobs", "search_words"})
 
 
 def test_the_first_page_is_short() -> None:

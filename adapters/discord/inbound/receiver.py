@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -29,6 +28,7 @@ from adapters.discord.inbound.unreadable import (
     unreadable_message,
 )
 from adapters.events import Conversation, Unreadable
+from adapters.inbound.ordering import TakingIn, of_rights
 
 _log = logging.getLogger(__name__)
 
@@ -44,12 +44,12 @@ _Arrived = _Said | Unreadable
 
 
 class Receiver:
-    """Passes on what arrives: one message after the other, interactions beside all else.
+    """Passes on what arrives: messages side by side, but in order within a channel and of a person,
+    and interactions beside all else.
 
     discord.py runs a task per event, so events only put what they bring into queues, and one
-    worker per queue takes it from there. The queues have no bound, because the gateway cannot be
-    slowed down; what waits in them when the process dies is read from the history after the
-    restart.
+    worker per queue takes it from there. What waits has no bound, because the gateway cannot be
+    slowed down; what waits when the process dies is read from the history after the restart.
 
     A new session (READY) replays nothing. So at READY the conversations that are known are held:
     their live messages wait until what was said before them is read from the history and passed
@@ -57,7 +57,9 @@ class Receiver:
 
     Where nobody had talked to the bot before, somebody may have meanwhile. What was said there
     comes first, in the order in which it was said everywhere: the newest message that was passed
-    on is then the place from which to go on, also for who starts after a crash.
+    on is then the place from which to go on, also for who starts after a crash. For the same
+    reason nothing is passed on before what was said earlier in a place that is not on record yet:
+    beside anything newer, who starts after a crash would take it for answered.
     """
 
     def __init__(
@@ -74,13 +76,18 @@ class Receiver:
         self._ready = ready
         self._complaints = Complaints()
         self._messages: asyncio.Queue[_Arrived] = asyncio.Queue()
+        self._alone = of_rights(commands)
         self._interactions = Interactions(client, deferrals, commands, self._complaints)
         self._sessions: asyncio.Queue[int] = asyncio.Queue()
         self._session = 0
         self._newest: dict[int, int] = {}
         """Channel → id of the newest message that was passed on, here or before the restart."""
+        self._on_record: set[int | tuple[int, str]] = set()
+        """Channels in which it is stored how far they were read; those of who was passed on with
+        that person, since of strangers nothing is stored."""
         self._passed = 0
         """Id of the newest message that was passed on here, wherever and whoever it was said to."""
+        self._taking: TakingIn
         self._held: dict[int, list[_Arrived]] = {}
         self._unread_since = 0
         """Message id; what came later where nobody had talked to the bot is still to be read."""
@@ -107,17 +114,15 @@ class Receiver:
 
     async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
         """Until cancelled. Raises Misconfigured, and whatever `receive` raises."""
-        self._newest |= _channels(cursors)
+        self._newest |= (read := _channels(cursors))
+        self._on_record.update(read)
+        self._taking = TakingIn(receive, self._alone)
         try:
             async with asyncio.TaskGroup() as group:
                 workers = [
-                    group.create_task(self._pass_on_messages(receive)),
-                    group.create_task(
-                        self._interactions.run(
-                            receive, partial(self._pass_over, receive=receive), group
-                        )
-                    ),
-                    group.create_task(self._catch_up(receive, group)),
+                    group.create_task(self._pass_on_messages(group)),
+                    group.create_task(self._interactions.run(receive, self._pass_over, group)),
+                    group.create_task(self._catch_up(group)),
                 ]
                 await stay_connected(self._client)
                 for worker in workers:
@@ -145,12 +150,22 @@ class Receiver:
     async def on_shard_ready(self, shard: int) -> None:
         """The same for one of several connections; what was missed is read when all are there."""
         self._shards.add(shard)
-        if len(self._shards) == self._client.shard_count:
+        if len(self._shards) == len(self._own_shards()):
             self._up()
             self._sessions.put_nowait(self._session)
 
     def _is_sharded(self) -> bool:
         return isinstance(self._client, discord.AutoShardedClient)
+
+    def _own_shards(self) -> list[int]:
+        """Those that this process holds."""
+        client = self._client
+        return (isinstance(client, discord.AutoShardedClient) and client.shard_ids) or [0]
+
+    def _is_ours(self, channel: int) -> bool:
+        """What was missed in it is to be read here: what is private, or not known to be in any
+        server, is told by the first connection."""
+        return 0 in self._own_shards() or self._client.get_channel(channel) is not None
 
     async def on_resumed(self) -> None:
         self._up()
@@ -206,13 +221,14 @@ class Receiver:
 
     # Messages.
 
-    async def _pass_on_messages(self, receive: Receive) -> None:
+    async def _pass_on_messages(self, group: asyncio.TaskGroup) -> None:
         while True:
-            await self._pass_on(await self._messages.get(), receive)
+            group.create_task(self._pass_on(await self._messages.get()))
 
-    async def _pass_on(self, arrived: _Arrived, receive: Receive) -> None:
+    async def _pass_on(self, arrived: _Arrived) -> None:
+        """Stands in its lines before it is first left, so tasks may be made of it in order."""
         if isinstance(arrived, Unreadable):
-            return await self._pass_over(arrived, receive)
+            return await self._pass_over(arrived)
         message, channel = arrived.message, arrived.message.channel.id
         normalize = normalize_edit if arrived.edited else normalize_message
         try:
@@ -221,9 +237,13 @@ class Receiver:
             # A field of a shape that nobody expects: this message is lost, the next one is not.
             odd = unreadable_message(message, arrived.edited, error)
             self._complaints.add(odd, error)
-            return await self._pass_over(odd, receive)
+            return await self._pass_over(odd)
         if update is not None:
-            await receive(update)
+            place = (channel, update.user.identity)
+            known = arrived.edited or not self._on_record.isdisjoint((channel, place))
+            await self._taking.take(update, ahead=not known)
+            if update.addressed and not arrived.edited:
+                self._on_record.add(place)
         if arrived.edited:
             return  # its id says nothing about which messages were passed on
         self._passed = max(self._passed, message.id)
@@ -231,57 +251,64 @@ class Receiver:
         if (update is not None and update.addressed) or channel in self._newest:
             self._newest[channel] = max(message.id, self._newest.get(channel, 0))
 
-    async def _pass_over(self, odd: Unreadable, receive: Receive) -> None:
+    async def _pass_over(self, odd: Unreadable) -> None:
         """Where nobody has talked to the bot, the history is not read: there is no place in it."""
         channel = _channel_of(odd)
         if channel not in self._newest:
             odd = replace(odd, message_id="")
-        await receive(odd)
+        await self._taking.take(odd)
         if odd.message_id:
             self._newest[channel] = max(int(odd.message_id), self._newest[channel])
 
     # What was missed.
 
-    async def _catch_up(self, receive: Receive, group: asyncio.TaskGroup) -> None:
+    async def _catch_up(self, group: asyncio.TaskGroup) -> None:
         readers: list[asyncio.Task[None]] = []
         while True:
             session = await self._sessions.get()
             for reader in readers:
                 reader.cancel()
             self._holds_all = False
-            since, known = no_older(self._unread_since), self._held.keys() & self._newest.keys()
+            self._unread_since = self._unread_here()
+            since = no_older(self._unread_since)
+            known = {one for one in self._held.keys() & self._newest.keys() if self._is_ours(one)}
             others = candidates(self._client, since, known) if self._unread_since else []
             for channel in self._held.keys() - known - set(others):
                 self._let_go(channel, session)
-            first = group.create_task(self._read_elsewhere(others, since, session, receive))
+            first = group.create_task(self._read_elsewhere(others, since, session))
             latest_first = sorted(known, key=self._newest.__getitem__, reverse=True)
             readers = [first] + [
-                group.create_task(self._read_missed(channel, session, receive, first))
+                group.create_task(self._read_missed(channel, session, first))
                 for channel in latest_first
             ]
 
-    async def _read_elsewhere(
-        self, channels: list[int], since: int, session: int, receive: Receive
-    ) -> None:
+    def _unread_here(self) -> int:
+        """`_unread_since`, where other processes hold connections too: what they were told says
+        nothing of how far ours were heard."""
+        if len(self._own_shards()) == (self._client.shard_count or 1):
+            return self._unread_since
+        known = self._client.get_channel
+        ours = [number for one, number in self._newest.items() if known(one) is not None]
+        return min(self._unread_since, max((self._passed, *ours)) or self._unread_since)
+
+    async def _read_elsewhere(self, channels: list[int], since: int, session: int) -> None:
         for channel in channels:
             self._held.setdefault(channel, [])
         glances = (self._histories.glance(channel, since) for channel in channels)
         found = await asyncio.gather(*glances)
         for message in sorted(chain.from_iterable(found), key=lambda one: one.id):
-            await self._pass_on(_Said(message), receive)
+            await self._pass_on(_Said(message))
             self._unread_since = message.id
         if session == self._session:
             self._unread_since = 0
         for channel in channels:
             self._let_go(channel, session)
 
-    async def _read_missed(
-        self, channel: int, session: int, receive: Receive, before: "asyncio.Task[None]"
-    ) -> None:
+    async def _read_missed(self, channel: int, session: int, before: "asyncio.Task[None]") -> None:
         messages = await self._histories.since(channel, self._newest[channel])
         await asyncio.wait([before])
         for message in messages:
-            await self._pass_on(self._arrived(message), receive)
+            await self._pass_on(self._arrived(message))
         if len(messages) == LIMIT:
             _log.warning(
                 "channel %d: of what was missed, only the last %d were read", channel, LIMIT

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import telegram
-from telegram.error import Conflict, InvalidToken, RetryAfter, TelegramError
+from telegram.error import Conflict, RetryAfter, TelegramError
 from telegram.request import BaseRequest, HTTPXRequest
 
 from adapters.backoff import backoff
-from adapters.base import Receive
+from adapters.base import Receive, Stopping
 from adapters.cleaning import clean, printable
 from adapters.events import NOWHERE, Conversation, Unreadable, Update
-from adapters.telegram.errors import hidden, is_unauthorized, refused_token, seconds
+from adapters.inbound.ordering import Alone, take_in
+from adapters.telegram.errors import hidden, refusal, seconds
 from adapters.telegram.inbound.normalize import normalize
 
 log = logging.getLogger(__name__)
@@ -96,21 +97,32 @@ class Outage:
 
 
 class Poller:
-    """Reads updates for one bot. `timeout` is how long Telegram may hold a request, in seconds."""
+    """Reads updates for one bot. `timeout` is how long Telegram may hold a request, in seconds;
+    `request` is what the bot makes the requests of the loop with; `alone`: see ordering.py."""
 
     def __init__(
-        self, bot: telegram.Bot, token: str, timeout: int, ready: Callable[[], object]
+        self,
+        bot: telegram.Bot,
+        token: str,
+        timeout: int,
+        ready: Callable[[], object],
+        request: BaseRequest,
+        alone: Alone,
     ) -> None:
         self._bot = bot
         self._token = token
         self._timeout = timeout
         self._ready = ready
+        self._request = request
+        self._alone = alone
         self._offset: int | None = None
         self._unheard = Outage("Telegram's updates arrive again")
         self._uncommitted = Outage("updates are committed again")
 
     async def run(self, receive: Receive) -> None:
-        """Until cancelled. Misconfigured where the token is no longer good."""
+        """Until cancelled. Misconfigured where Telegram refuses what no waiting changes."""
+        self._offset = None  # of an earlier run: another process may have read on since
+        await self._connect_anew()
         await self._without_webhook()
         hold = 0  # The first request answers at once, so that being ready is known soon.
         while True:
@@ -126,18 +138,22 @@ class Poller:
                 # after a quiet week, and would take an old offset for their confirmation.
                 self._offset = None
 
+    async def _connect_anew(self) -> None:
+        """An earlier run may have been cut off in a request, and cancelled again while that gave
+        its connection back: then it never does, and there is only one."""
+        await self._request.shutdown()
+        await self._request.initialize()
+
     async def _without_webhook(self) -> None:
         """Remove one that was set: it would keep updates from being polled. None is lost."""
         while True:
             try:
                 await self._bot.delete_webhook(drop_pending_updates=False)
-            except InvalidToken as error:
-                if is_unauthorized(error):
-                    raise refused_token() from None
-                await self._wait("there is no Bot API at base_url", error)
             except RetryAfter as error:
                 await self._wait("Telegram asks to wait", error, seconds(error))
             except TelegramError as error:
+                if (refused := refusal(error, self._token)) is not None:
+                    raise refused from None
                 await self._wait("it is not known whether a webhook is set", error)
             else:
                 return
@@ -148,15 +164,13 @@ class Poller:
             updates = await self._bot.get_updates(
                 offset=self._offset, timeout=hold, allowed_updates=UPDATES
             )
-        except InvalidToken as error:
-            if is_unauthorized(error):
-                raise refused_token() from None
-            await self._wait("there is no Bot API at base_url", error)
         except RetryAfter as error:
             await self._wait("Telegram asks to poll more slowly", error, seconds(error))
         except Conflict as error:
             await self._wait("another program, or a webhook, takes this bot's updates", error)
         except TelegramError as error:
+            if (refused := refusal(error, self._token)) is not None:
+                raise refused from None
             await self._wait("no updates from Telegram", error)
         else:
             self._unheard.over()
@@ -169,17 +183,17 @@ class Poller:
         await asyncio.sleep(max(least, self._unheard.delay()))
 
     async def _commit(self, updates: tuple[telegram.Update, ...], receive: Receive) -> None:
-        for update in updates:
-            if (arrived := normalized(update, self._bot.bot)) is not None:
-                try:
-                    await receive(arrived)
-                except Exception:
-                    if self._uncommitted.is_news("commit"):
-                        log.exception("updates cannot be committed; trying on")
-                    await asyncio.sleep(self._uncommitted.delay())
-                    return
-                self._uncommitted.over()
-            self._offset = update.update_id + 1
+        arrived = [normalized(update, self._bot.bot) for update in updates]
+        committed, failure = await take_in(arrived, receive, self._alone)
+        if committed:
+            self._offset = updates[committed - 1].update_id + 1
+        if failure is None:
+            return self._uncommitted.over()
+        if isinstance(failure, Stopping):
+            raise failure
+        if self._uncommitted.is_news("commit"):
+            log.error("updates cannot be committed; trying on", exc_info=failure)
+        await asyncio.sleep(self._uncommitted.delay())
 
 
 def normalized(update: telegram.Update, bot: telegram.User) -> Update | None:

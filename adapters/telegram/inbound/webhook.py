@@ -11,19 +11,15 @@ from datetime import datetime
 from http import HTTPStatus
 
 import telegram
-from telegram.error import BadRequest, InvalidToken, RetryAfter, TelegramError
+from telegram.error import BadRequest, RetryAfter, TelegramError
 from yarl import URL
 
-from adapters.base import Misconfigured, Receive
+from adapters.base import Misconfigured, Receive, Stopping
 from adapters.events import Update
-from adapters.listening import Listen
-from adapters.telegram.errors import (
-    hidden,
-    is_unauthorized,
-    refused_token,
-    seconds,
-    telegrams_words,
-)
+from adapters.inbound.ordering import Alone, Lines, lines_of
+from adapters.serving.listening import Listen
+from adapters.telegram.errors import hidden, refusal, seconds, telegrams_words
+from adapters.telegram.inbound.held_back import HeldBack
 from adapters.telegram.inbound.polling import UPDATES, Outage, normalized, readable
 from adapters.telegram.inbound.webhook_server import WebhookServer
 from adapters.telegram.logs import hide_token
@@ -60,10 +56,13 @@ def secret_of(token: str) -> str:
 class WebhookListener:
     """What `Poller` is, where Telegram brings the updates.
 
-    One update is taken in after the other, as with polling, though requests come side by side: so
-    what one person does is done in order, whatever way a proxy or a second attempt of Telegram's
-    makes it take. An update that is still being taken in when it comes again is waited for, and
-    not taken in beside itself.
+    As with polling, an update waits for those before it of the same chat or person: so what one
+    person does is done in order, whatever way a proxy or a second attempt of Telegram's makes it
+    take, and what comes after an update that Telegram must bring again waits for it. An update
+    that is still being taken in when it comes again is waited for, and not taken in beside itself.
+
+    All of that within this process: where several serve one webhook, a proxy may bring what one
+    person does to different ones.
     """
 
     def __init__(
@@ -72,6 +71,7 @@ class WebhookListener:
         bot: telegram.Bot,
         token: str,
         ready: Callable[[], object],
+        alone: Alone,
     ) -> None:
         hide_token(webhook.secret)
         self._webhook = webhook
@@ -82,7 +82,8 @@ class WebhookListener:
         self.server = WebhookServer(webhook.listen, path, webhook.secret, self._bring)
         self._receive: Receive
         self._group: asyncio.TaskGroup
-        self._turn = asyncio.Lock()
+        self._lines = Lines(alone)
+        self._held = HeldBack()
         self._waiting: dict[int, asyncio.Task[bool]] = {}
         """By number, what is being taken in."""
         self._unset = Outage("Telegram has taken the webhook")
@@ -95,6 +96,7 @@ class WebhookListener:
         not take the URL, or the token is no longer good."""
         self._receive = receive
         self._waiting.clear()  # what an earlier run was cancelled in
+        self._held.clear()
         try:
             async with asyncio.TaskGroup() as self._group:
                 await self.server.open()
@@ -119,16 +121,14 @@ class WebhookListener:
                     max_connections=CONNECTIONS,
                     drop_pending_updates=False,
                 )
-            except InvalidToken as error:
-                if is_unauthorized(error):
-                    raise refused_token() from None
-                await self._wait("there is no Bot API at base_url", error)
             except BadRequest as error:
                 said = hidden(str(error), self._token)
                 raise Misconfigured(f"Telegram refuses [telegram] webhook_url: {said}") from None
             except RetryAfter as error:
                 await self._wait("Telegram asks to set the webhook later", error, seconds(error))
             except TelegramError as error:
+                if (refused := refusal(error, self._token)) is not None:
+                    raise refused from None
                 await self._wait("the webhook cannot be set", error)
             else:
                 self._unset.over()
@@ -140,13 +140,16 @@ class WebhookListener:
         await asyncio.sleep(max(least, self._unset.delay()))
 
     async def look(self) -> None:
-        """At what Telegram says of the webhook, and put back what another program took away."""
+        """At what Telegram says of the webhook, and put back what another program took away.
+        Misconfigured where Telegram refuses what no waiting changes."""
         if refused := self.server.refused:
             self.server.refused = 0
             log.warning("webhook: %d requests without the right secret were refused", refused)
         try:
             info = await self._bot.get_webhook_info()
         except TelegramError as error:
+            if (why := refusal(error, self._token)) is not None:
+                raise why from None
             log.info("webhook: no look at Telegram: %s", hidden(str(error), self._token))
             return
         if info.last_error_date is not None and info.last_error_date != self._failed_at:
@@ -180,28 +183,41 @@ class WebhookListener:
             return HTTPStatus.BAD_REQUEST
         taking = self._waiting.get(update.update_id)
         if taking is None:
+            number, arrived = update.update_id, normalized(update, self._bot.bot)
             if len(self._waiting) >= MOST_WAITING:
+                self._missed(number, arrived)
                 return HTTPStatus.SERVICE_UNAVAILABLE
-            taking = self._group.create_task(self._take(update), name="an update of the webhook")
-            self._waiting[update.update_id] = taking
+            take = self._take(number, arrived)
+            taking = self._group.create_task(take, name="an update of the webhook")
+            self._waiting[number] = taking
         done, _ = await asyncio.wait([taking], timeout=PATIENCE)
         committed = bool(done) and not taking.cancelled() and taking.result()
         return HTTPStatus.OK if committed else HTTPStatus.SERVICE_UNAVAILABLE
 
-    async def _take(self, update: telegram.Update) -> bool:
+    async def _take(self, number: int, update: Update | None) -> bool:
         """Whether it is committed."""
         try:
-            arrived: Update | None = normalized(update, self._bot.bot)
-            if arrived is not None:
-                async with self._turn:
-                    await self._receive(arrived)
+            if update is not None:
+                async with self._lines.turn(update):
+                    if self._held.is_behind(number, lines_of(update)):
+                        self._missed(number, update)
+                        return False
+                    await self._receive(update)
+                    self._held.taken(number)
                     self._uncommitted.over()
             return True
+        except Stopping:
+            return False
         except Exception:
             # The edge to whatever takes updates in: Telegram brings this one again.
+            self._missed(number, update)
             if self._uncommitted.is_news("commit"):
                 log.exception("updates cannot be committed; Telegram brings them again")
             self._uncommitted.delay()
             return False
         finally:
-            del self._waiting[update.update_id]
+            del self._waiting[number]
+
+    def _missed(self, number: int, update: Update | None) -> None:
+        if update is not None:
+            self._held.missed(number, lines_of(update))

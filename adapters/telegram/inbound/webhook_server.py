@@ -4,29 +4,20 @@ Plain HTTP, for a proxy that speaks TLS to stand before it. Whatever the proxy s
 request comes from is not believed: the secret alone decides.
 """
 
-import asyncio
 import hmac
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 
 from aiohttp import web
 
-from adapters.base import Misconfigured
-from adapters.listening import Listen
+from adapters.serving.bounded_http import BoundedHttp
+from adapters.serving.listening import Listen
 
 HEADER = "X-Telegram-Bot-Api-Secret-Token"
 """In which Telegram shows the secret."""
 LARGEST_BODY = 1_000_000
 """Bytes. Telegram's updates are far smaller."""
-MOST_CONNECTIONS = 200
-LIFETIME = 30.0
-"""Seconds for which a connection is there at most. Each carries one request, so that this is also
-the bound on somebody who sends a byte now and then."""
-_LINGERING = 1.0
-"""Seconds for which what was refused unread is still taken off the wire, to be dropped."""
 
 Bring = Callable[[bytes], Awaitable[HTTPStatus]]
 """Takes the body of a request that may be read; what to answer."""
@@ -41,46 +32,25 @@ class WebhookServer:
     bring: Bring
     refused: int = field(default=0, init=False)
     """Requests without the right secret, since somebody last set this to 0."""
-    _runner: web.ServerRunner | None = field(default=None, init=False)
+    _http: BoundedHttp = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._http = BoundedHttp(self.listen, self._answer, "[telegram] listen")
 
     async def open(self) -> None:
         """Misconfigured where the place to listen cannot be had."""
-        quiet = logging.getLogger(f"{__name__}.http")
-        quiet.setLevel(logging.CRITICAL)  # it would write a traceback for what strangers send
-        server = _Server(
-            self._answer,
-            access_log=None,
-            logger=quiet,
-            lingering_time=_LINGERING,
-            auto_decompress=False,
-        )
-        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, self.listen.host, self.listen.port).start()
-        except OSError as error:
-            await self.close()
-            why = (error.strerror or "the system does not say why").lower()
-            raise Misconfigured(
-                f"nothing can listen at {self.listen.host}, port {self.listen.port} ({why}): "
-                "change [telegram] listen, or end the program that is there"
-            ) from None
+        await self._http.open()
 
     @property
     def port(self) -> int:
         """The one that it listens at, also where the system chose it."""
-        assert self._runner is not None, "it is open"
-        return int(self._runner.addresses[0][1])
+        return self._http.port
 
     async def close(self) -> None:
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        await self._http.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        response = web.Response(status=await self._status(request))
-        response.force_close()
-        return response
+        return web.Response(status=await self._status(request))
 
     async def _status(self, request: web.BaseRequest) -> HTTPStatus:
         """The secret is looked at before the body: of a stranger's request nothing is read."""
@@ -107,31 +77,3 @@ class WebhookServer:
         given = request.headers.getall(HEADER, [])
         shown = given[0].encode("utf-8", "surrogateescape") if len(given) == 1 else b""
         return hmac.compare_digest(shown, self.secret.encode())
-
-
-class _Server(web.Server):
-    def __call__(self) -> web.RequestHandler:
-        return _Connection(self, loop=self._loop, **self._kwargs)
-
-
-class _Connection(web.RequestHandler):
-    """One request, within `LIFETIME`. aiohttp itself waits for the head of one for an hour."""
-
-    def __init__(self, server: _Server, **more: Any) -> None:
-        super().__init__(server, **more)
-        self._others = server
-        self._end: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        assert isinstance(transport, asyncio.Transport)
-        if len(self._others.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            loop = asyncio.get_running_loop()
-            self._end = loop.call_later(LIFETIME, transport.abort)
-
-    def connection_lost(self, exc: BaseException | None) -> None:
-        if self._end is not None:
-            self._end.cancel()
-        super().connection_lost(exc)

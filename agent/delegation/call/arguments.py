@@ -49,8 +49,8 @@ class Arguments(TaskArguments):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A task of a call."""
+class GivenTask:
+    """One of a call."""
 
     at: str
     """Where it stands in the arguments, for errors: "" or "tasks[0].", say."""
@@ -59,7 +59,7 @@ class Place:
     """Of how it was written, though it could be read."""
 
 
-def places(arguments: Json) -> list[Place]:
+def given_tasks(arguments: Json) -> list[GivenTask]:
     """The tasks of a call. Raises ToolError."""
     whole = Mending()
     written = mended_task(arguments, "", Arguments.model_fields, whole)
@@ -78,13 +78,13 @@ def places(arguments: Json) -> list[Place]:
         raise ToolError(f"{'; '.join(faults)}; {NOTHING_DONE}")
     given = validate(Arguments, written)
     if given.tasks is None:
-        return [Place("", given, whole.warnings())]
+        return [GivenTask("", given, whole.warnings())]
     return _batch(given, given.tasks, whole, parts)
 
 
 def _batch(
     given: Arguments, tasks: Sequence[TaskArguments], whole: Mending, parts: Sequence[Mending]
-) -> list[Place]:
+) -> list[GivenTask]:
     if given.goal is not None:
         raise ToolError("give goal or tasks, not both; nothing was done")
     if not tasks:
@@ -92,7 +92,7 @@ def _batch(
     names = TaskArguments.model_fields
     common = {name: getattr(given, name) for name in given.model_fields_set if name in names}
     return [
-        Place(
+        GivenTask(
             f"tasks[{index}].",
             task.model_copy(update=_missing(common, task)),
             (*whole.warnings(), *parts[index].warnings()),

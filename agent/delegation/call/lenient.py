@@ -1,7 +1,6 @@
 """What the arguments of delegate_task plainly mean, in the form that `arguments` takes. Pure."""
 
 from collections.abc import Collection
-from typing import Any
 
 from agent.text.mending import Mending, under
 from agent.text.untrusted import unquoted
@@ -34,7 +33,7 @@ def mended_task(given: Json, place: str, known: Collection[str], mending: Mendin
     return made
 
 
-def _toolsets(value: Any, place: str, mending: Mending) -> Any:
+def _toolsets(value: object, place: str, mending: Mending) -> object:
     value = unquoted(value)
     if isinstance(value, str):
         mending.warn(place, "one text is read as a list of it")
@@ -44,7 +43,7 @@ def _toolsets(value: Any, place: str, mending: Mending) -> Any:
     return [mending.word(name, under(place, i), _TOOLSETS) for i, name in enumerate(value)]
 
 
-def mended_tasks(value: Any, mending: Mending) -> Any:
+def mended_tasks(value: object, mending: Mending) -> object:
     """The tasks of a batch as a list of objects."""
     value = unquoted(value)
     if isinstance(value, dict):

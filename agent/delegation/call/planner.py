@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.delegation.call.arguments import Place, places
+from agent.delegation.call.arguments import GivenTask, given_tasks
 from agent.delegation.call.caller import Caller, Limits
 from agent.delegation.call.child_models import ChildModels
 from agent.delegation.core.events import Task
@@ -55,15 +55,15 @@ class Planner:
     async def plan(self, arguments: Json, session: int, started: int = 0) -> tuple[Task, ...]:
         """The tasks of a call in `session`, in a turn that has `started` so many already. ToolError
         where any of it cannot be a task; then nothing is begun."""
-        given = places(arguments)
+        given = given_tasks(arguments)
         self._check_count(len(given), started)
         tasks = []
-        for place in given:
+        for task in given:
             try:
-                tasks.append(await self._task(place, session))
+                tasks.append(await self._task(task, session))
             except ToolError as error:
                 fault = str(error).removesuffix(f"; {NOTHING_DONE}")
-                raise ToolError(f"{place.at}{fault}; {NOTHING_DONE}") from None
+                raise ToolError(f"{task.at}{fault}; {NOTHING_DONE}") from None
         return tuple(tasks)
 
     def _check_count(self, count: int, started: int) -> None:
@@ -82,12 +82,12 @@ class Planner:
                 "is left to do; the next message of a person begins a new count; nothing was done"
             )
 
-    async def _task(self, place: Place, session: int) -> Task:
-        given = place.task
+    async def _task(self, written: GivenTask, session: int) -> Task:
+        given = written.task
         goal = (given.goal or "").strip()
         if not goal:
             raise ToolError("goal: say what is to be done, here or in each of several tasks")
-        warnings = list(place.warnings)
+        warnings = list(written.warnings)
         table = self._table(given.branch_table)
         warnings += table.warnings if table is not None else ()
         children = ChildModels(self.models, self.limits, self.caller)

@@ -12,9 +12,12 @@ from agent.delegation.children.supervision import Activity
 from agent.models.base import Model, Purpose, Reply, ToolCall
 from agent.models.metering import Account
 from agent.runtime.journal import Journal
-from agent.runtime.loop import Agent, Loop, OutOfIterations, Result
+from agent.runtime.loop import Loop, OutOfIterations, Result
 from agent.runtime.next_step import tool_message
 from agent.runtime.people import Asker
+from agent.runtime.steps.agent import Agent, AgentRun
+from agent.runtime.steps.model_calls import ModelCalls
+from agent.runtime.steps.tool_runs import ToolRuns
 from agent.text.templates import cut, cut_head
 from agent.tools.base import Effects
 from storage.records.delegations import Delegation
@@ -102,23 +105,20 @@ class Child:
         return result
 
     def _loop(self, last_call: bool) -> Loop:
-        return Loop(
-            self.model,
-            self.agent,
-            self.journal,
-            account_of(self.delegation, self.agent.tier),
-            asker=self.asker,
-            on_reply=self._count,
-            before_model=partial(self._before_model, last_call),
-            on_tool=self.activity.beat,
-        )
+        calls = self._model_calls()
+        tools = ToolRuns(calls.run, asker=self.asker, on_tool=self.activity.beat)
+        return Loop(calls, tools, before_model=partial(self._before_model, last_call))
+
+    def _model_calls(self) -> ModelCalls:
+        account = account_of(self.delegation, self.agent.tier)
+        return ModelCalls(self.model, AgentRun(self.agent, self.journal, account), self._count)
 
     async def _last_word(self, of: Short, said: Entry | None = None) -> LastWord:
         if said is None:
             if asked(self.journal.path) is None:
                 await self.tell(request(of), **mark(of))
             await self._may_call()
-            said = await self._loop(last_call=False).call_last()
+            said = await self._model_calls().call_last()
         return LastWord(of, said)
 
     async def tell(self, text: str, **more: Any) -> None:

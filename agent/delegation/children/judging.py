@@ -8,7 +8,7 @@ from agent.delegation.core.looking import Looking
 from agent.delegation.core.machine import judged_output
 from agent.models.base import Model, ModelSpec, ToolCall
 from agent.models.metering import MeteredModel
-from agent.runtime.loop import NOBODY
+from agent.runtime.steps.tool_runs import NOBODY
 from agent.tools.base import Done, Tools, looking, run_call, schemas
 from storage.records.delegations import Delegation
 from storage.store import Store

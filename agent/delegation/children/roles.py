@@ -48,15 +48,9 @@ from agent.delegation.tables.parse import extend
 from agent.delegation.tables.source import TableError
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall
-from agent.runtime.loop import (
-    Agent,
-    Answered,
-    Asleep,
-    CalledFinal,
-    FinalTool,
-    OutOfIterations,
-)
+from agent.runtime.loop import Answered, Asleep, CalledFinal, OutOfIterations
 from agent.runtime.next_step import END_NOW, RunTools, calls_of, next_step
+from agent.runtime.steps.agent import Agent, FinalTool
 from agent.tools.base import Tools, parse_arguments
 from storage.records.entries import Entry
 

@@ -1,5 +1,4 @@
-"""What a child does right now: its heartbeat, stop and pause; how many run at once; and the file of
-one that timed out."""
+"""What a child does right now: its heartbeat, stop and pause; the file of one that timed out."""
 
 import asyncio
 import json
@@ -8,9 +7,10 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from weakref import WeakValueDictionary
 
+from agent.delegation.children.slots import Slot
 from agent.delegation.core.state import State
 from agent.models.base import ModelSpec, host_of
 from agent.runtime.next_step import calls_of
@@ -59,6 +59,10 @@ class Activity:
     _task: "asyncio.Task[object] | None" = None
     _fault: Exception | None = None
     _going: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set where something that people see is another; who looks clears it."""
+    turned: asyncio.Event = field(default_factory=asyncio.Event)
+    """The same, where it waits, or goes on after that."""
 
     def __post_init__(self) -> None:
         self._beat = self.clock()
@@ -67,6 +71,7 @@ class Activity:
     def beat(self, what: str) -> None:
         """A model call or a tool starts."""
         self.tool = what
+        self.changed.set()
         self._live()
 
     @property
@@ -75,10 +80,16 @@ class Activity:
 
     def pause(self) -> None:
         self._going.clear()
+        self._turn()
 
     def resume(self) -> None:
         self._live()
         self._going.set()
+        self._turn()
+
+    def _turn(self) -> None:
+        self.changed.set()
+        self.turned.set()
 
     def _live(self) -> None:
         self._beat = self.clock()
@@ -99,27 +110,33 @@ class Activity:
     def touched(self, what: str, path: str) -> None:
         if self.files.get(path) != "wrote":
             self.files[path] = what
+            self.changed.set()
 
     @property
     def queued(self) -> bool:
         """It waits until another of the same agent ends."""
         return self._queued
 
+    def _queue(self, queued: bool) -> None:
+        if self._queued != queued:
+            self._queued = queued
+            self._turn()
+
     @asynccontextmanager
-    async def placed(self, places: asyncio.Semaphore) -> AsyncIterator[None]:
-        """Run what is inside once one of the places is free. Where it is stopped before, it needs
+    async def in_slot(self, slot: Slot) -> AsyncIterator[None]:
+        """Run what is inside once there is a slot for it. Where it is stopped before, it needs
         none: all that is left to do is to end."""
-        placed = False
-        self._queued = places.locked()
+        taken = False
         with suppress(Stopped):
             async with self.watched(0, 0):
-                placed = await places.acquire()
-        self._queued = False
+                await slot.take(partial(self._queue, queued=True))
+                taken = True
+        self._queue(queued=False)
         try:
             yield
         finally:
-            if placed:
-                places.release()
+            if taken:
+                await slot.give_back()
 
     @asynccontextmanager
     async def watched(self, cap: float, stall: float) -> AsyncIterator[None]:
@@ -174,22 +191,6 @@ class Activity:
 
 _TURN = 64
 """Entries that are read of a turn at first."""
-
-
-class Slots:
-    """A limit for each session that delegates; what it delegates to the background has one of its
-    own, so that an answer never waits for hours of background work."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._known: WeakValueDictionary[tuple[int, bool], asyncio.Semaphore] = (
-            WeakValueDictionary()
-        )
-
-    def of(self, delegation: Delegation) -> asyncio.Semaphore:
-        """Hold it while the delegation runs; it lasts for as long as anybody does."""
-        key = (delegation.session, delegation.background)
-        return self._known.setdefault(key, asyncio.Semaphore(self._limit))
 
 
 def started_in_turn(tx: Transaction, session: int, entry: int, tool: str) -> int:

@@ -78,7 +78,7 @@ class Unmatched:
     """The worker chose the default: there is nothing to correct."""
 
 
-def _word(value: Any, info: ValidationInfo) -> str:
+def _word(value: object, info: ValidationInfo) -> str:
     if isinstance(value, dict | list):
         raise ValueError(f"{info.field_name} must be text, not {kind_of(value)}")
     return as_text(value)
@@ -147,7 +147,7 @@ def parse_report(arguments: Mapping[str, Any]) -> Report | Fault:
     )
 
 
-def _confidence(value: Any, warnings: list[str]) -> float | None:
+def _confidence(value: object, warnings: list[str]) -> float | None:
     if value is None or value == "":
         return None
     number = _number(value)
@@ -157,7 +157,7 @@ def _confidence(value: Any, warnings: list[str]) -> float | None:
     return None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip()
@@ -168,7 +168,7 @@ def _number(value: Any) -> float | None:
     return number / 100 if text.endswith("%") else number
 
 
-def _checks(value: Any, warnings: list[str]) -> tuple[dict[str, bool], bool]:
+def _checks(value: object, warnings: list[str]) -> tuple[dict[str, bool], bool]:
     """Checks by text or number, and whether only what passed was listed."""
     match unquoted(value):
         case dict(said):
@@ -210,7 +210,7 @@ def _read(said: Sequence[tuple[str, Any]], warnings: list[str]) -> dict[str, boo
     return known
 
 
-def _passed(said: Any) -> bool | None:
+def _passed(said: object) -> bool | None:
     word = fold(as_text(said))
     return True if word in _PASSED else False if word in _FAILED else None
 

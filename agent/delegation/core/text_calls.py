@@ -8,7 +8,6 @@ differ none is meant.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from agent.delegation.tables.model import fold
 from agent.text.untrusted import Pairs, plain, unquoted
@@ -77,7 +76,7 @@ def _decoded(text: str, start: int) -> tuple[int, Json] | None:
     return end, {} if faults else made
 
 
-def _meant(value: Any, tools: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+def _meant(value: object, tools: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     """What an object calls; several where it lists calls, or could be the arguments of several."""
     if not isinstance(value, dict):
         return
@@ -107,7 +106,7 @@ def _named(value: Json, tools: Mapping[str, Json]) -> tuple[str, Json] | None:
     return None
 
 
-def _with(name: str, given: Any) -> tuple[str, Json] | None:
+def _with(name: str, given: object) -> tuple[str, Json] | None:
     arguments = unquoted(given)
     return (name, arguments) if isinstance(arguments, dict) else None
 

@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -82,7 +82,7 @@ class Hydrated:
     """What was handed over and is not here whole: for the child, and for the result's warnings."""
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> object:
     """One thing for a list of it, a list written as text, nothing for an empty one."""
     value = unquoted(value)
     if value is None or value == "":
@@ -90,7 +90,7 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _as_prose(value: Any) -> str:
+def _as_prose(value: object) -> str:
     """Text; lists of lines are joined, anything else becomes JSON."""
     if isinstance(value, str):
         return value
@@ -99,16 +99,17 @@ def _as_prose(value: Any) -> str:
     return as_text(value)
 
 
-def _as_prose_or_none(value: Any) -> str | None:
+def _as_prose_or_none(value: object) -> str | None:
     return None if value is None else _as_prose(value)
 
 
-def _as_command_line(value: Any) -> Any:
-    words = isinstance(value, list) and all(isinstance(word, str) for word in value)
-    return shlex.join(value) if words else value
+def _as_command_line(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return shlex.join(value)
+    return value
 
 
-def _as_exit_code(value: Any) -> Any:
+def _as_exit_code(value: object) -> object:
     """A number in whatever way it is written: 1, 1.0, "1", "exit code 1"."""
     match value:
         case None | "":
@@ -124,7 +125,7 @@ def _as_exit_code(value: Any) -> Any:
             return value
 
 
-def _as_probes(value: Any) -> Any:
+def _as_probes(value: object) -> object:
     """Probes by name; taken too: a list of {probe, result}."""
     value = unquoted(value)
     if value is None or value == "":
@@ -161,11 +162,11 @@ class RanCommand(_Edge):
     tail: Prose = Field(default="", description="End of its output.")
 
 
-def _as_read_file(value: Any) -> Any:
+def _as_read_file(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
-def _as_ran_command(value: Any) -> Any:
+def _as_ran_command(value: object) -> object:
     return {"cmd": value} if isinstance(value, str) else value
 
 
@@ -189,7 +190,7 @@ class HandoffArguments(_Edge):
 
     @model_validator(mode="before")
     @classmethod
-    def _written_as_text(cls, value: Any) -> Any:
+    def _written_as_text(cls, value: object) -> object:
         return unquoted(value)
 
     def handoff(self) -> Handoff:

@@ -5,7 +5,6 @@ Two meanings are none: `tier: human` of a report stays a fault, and so does an a
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import Any
 
 from agent.delegation.tables.model import REPORTS, ActionKind, EscalationTier, fold
 from agent.text.mending import Mending, under
@@ -36,7 +35,7 @@ class TableMending:
     known: Known
     mending: Mending
 
-    def table(self, value: Any) -> Any:
+    def table(self, value: object) -> object:
         if not isinstance(value, dict):
             return value
         made = self.mending.keys(value, "", self.known.table)
@@ -49,7 +48,7 @@ class TableMending:
             made["conditions"] = self._conditions(made["conditions"])
         return made
 
-    def _conditions(self, value: Any) -> Any:
+    def _conditions(self, value: object) -> object:
         if isinstance(value, dict) and {"description", "condition"} & value.keys():
             self.mending.warn("conditions", "one condition is read as a list of it")
             value = [value]
@@ -57,7 +56,7 @@ class TableMending:
             return value
         return [self._condition(item, under("conditions", i)) for i, item in enumerate(value)]
 
-    def _condition(self, value: Any, place: str) -> Any:
+    def _condition(self, value: object, place: str) -> object:
         if not isinstance(value, dict):
             return value
         made = self.mending.keys(value, place, self.known.condition)
@@ -70,7 +69,7 @@ class TableMending:
             made["branches"] = self._branches(made["branches"], under(place, "branches"))
         return made
 
-    def _branches(self, value: Any, place: str) -> Any:
+    def _branches(self, value: object, place: str) -> object:
         match value:
             case {"name": str(name), "action": str()} if fold(name) not in _KINDS:
                 self.mending.warn(place, "one branch is read as a list of it")
@@ -82,10 +81,10 @@ class TableMending:
             case _:
                 return value
 
-    def _named(self, value: Any, place: str) -> Any:
+    def _named(self, value: object, place: str) -> object:
         return self._action(value, place, {"name"}) if isinstance(value, dict) else value
 
-    def _action(self, value: Any, place: str, more: Set[str] = frozenset()) -> Any:
+    def _action(self, value: object, place: str, more: Set[str] = frozenset()) -> object:
         """`more`: keys that may stand in it besides."""
         if not isinstance(value, dict):
             return self.mending.word(value, place, _KINDS)

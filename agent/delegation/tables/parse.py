@@ -159,12 +159,12 @@ class ActionForm(_Form):
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, value: Any) -> Any:
+    def _named(cls, value: object) -> object:
         return {"action": value} if isinstance(value, str) else value
 
     @field_validator("tier", "prompt", "format", mode="before")
     @classmethod
-    def _belongs(cls, value: Any, info: ValidationInfo) -> Any:
+    def _belongs(cls, value: object, info: ValidationInfo) -> object:
         kind = info.data.get("action")
         if value is not None and kind is not None and info.field_name not in _EXTRA_KEYS[kind]:
             extra = " and ".join(_EXTRA_KEYS[kind])
@@ -180,7 +180,7 @@ class ActionForm(_Form):
         return Branch(name.strip(), self.read(), " ".join((self.label or "").split()))
 
 
-def _by_name(given: Any) -> Any:
+def _by_name(given: object) -> object:
     """Branches given as a list of {name, action, …} as an object of name to the rest."""
     if not isinstance(given, list) or not given:
         return given
@@ -306,7 +306,7 @@ _WORDS = {"action": ("an action", ActionKind), "tier": ("a tier", EscalationTier
 F = TypeVar("F", bound=_Form)
 
 
-def _validated(form: type[F], value: Any, mending: Mending) -> F:
+def _validated(form: type[F], value: object, mending: Mending) -> F:
     try:
         return form.model_validate(value)
     except ValidationError as error:

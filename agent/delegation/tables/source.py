@@ -4,7 +4,6 @@ Pure."""
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from agent.text.mending import Mending
 from agent.text.untrusted import Pairs, PlainError, kind_of, plain, quote, read_text
@@ -31,7 +30,7 @@ class TableError(ValueError):
         super().__init__(shown + (f"; and {hidden} more" if hidden > 0 else ""))
 
 
-def load(source: object, mending: Mending) -> Any:
+def load(source: object, mending: Mending) -> object:
     """The source as a plain value, out of its wrapper, with its small faults noted. TableError
     where nothing is left that could be read any further."""
     try:
@@ -46,7 +45,7 @@ def load(source: object, mending: Mending) -> Any:
     return value
 
 
-def check_size(value: Any) -> None:
+def check_size(value: object) -> None:
     _check_bytes(len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()))
 
 

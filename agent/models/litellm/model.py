@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Set
+from importlib.util import find_spec
 from typing import Any
 
 from agent.models.base import (
@@ -37,6 +38,10 @@ from agent.text.suggestion import nearest
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to reach a provider."""
+
+CURE = "pip install 'litellm>=1.84,<1.106'"
+MISSING = f"the package litellm, which talks to providers, is not installed: {CURE}"
+"""What people are told where it is not there; all but the models works without it."""
 
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches prices from the network
@@ -68,12 +73,17 @@ class LitellmModel:
         """What models, with their servers, refused to be asked for."""
 
     async def warm_up(self) -> None:
-        """Import litellm, which takes seconds. Once it is there, this does nothing."""
+        """Import litellm, which takes seconds. Once it is there, this does nothing.
+
+        ImportError, saying what to do, where it is not installed or broken."""
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(_import_litellm)
 
     async def complete(self, request: Request) -> Reply:
-        await self.warm_up()
+        try:
+            await self.warm_up()
+        except ImportError as error:
+            raise model_error(request.spec, ModelErrorKind.AUTH, str(error)) from None
         place = (request.spec.model, request.spec.api_base)
         known = without = self._without.get(place, frozenset())
         while True:
@@ -203,10 +213,7 @@ def _import_litellm() -> Any:
         os.environ.setdefault(name, value)
     for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Not an import statement: type checkers would read all of litellm.
-    litellm: Any = importlib.import_module("litellm")
-    for name in _NEEDED_BY_A_CALL:
-        importlib.import_module(name)
+    litellm = _imported()
     read_leniently()
     # Else it gives up a stream in which a hundred pieces are alike: a table, a drawing.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
@@ -220,4 +227,18 @@ def _import_litellm() -> Any:
     warnings.filterwarnings("ignore", r"Item '\w+' on TypedDict class", UserWarning)
     # A call that is cancelled at the right moment leaves one behind, which does no harm.
     warnings.filterwarnings("ignore", r"coroutine '\w+\.acompletion' was never", RuntimeWarning)
+    return litellm
+
+
+def _imported() -> Any:
+    """ImportError, saying what to do, where it or something that it needs is missing."""
+    if find_spec("litellm") is None:
+        raise ImportError(MISSING)
+    try:
+        # Not an import statement: type checkers would read all of litellm.
+        litellm = importlib.import_module("litellm")
+        for name in _NEEDED_BY_A_CALL:
+            importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"the package litellm cannot be used: {error}; {CURE}") from error
     return litellm

@@ -6,6 +6,7 @@ when the call is run again with their answer: so neither a restart, nor silence,
 something else lets anything through.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -46,6 +47,15 @@ from storage.store import Store, Transaction
 
 Redact = Callable[[str], str]
 """A text without what must not be known."""
+Ran = Callable[[str, str | None, str], None]
+"""Told the name of a tool that was called, its toolset, and what came of it: "done", "error" (the
+call could not be done, or was not allowed), "asked" (a person must decide), "cancelled", "failed"
+(a fault of the tool)."""
+
+
+def _untold(_: str, __: str | None, ___: str) -> None:
+    """Nobody counts."""
+
 
 WAITS = (
     "a person is asked whether this may be run; their answer comes later, so do not call it again"
@@ -66,8 +76,9 @@ CHANGED = (
 @dataclass(frozen=True, slots=True)
 class Guard:
     store: Store
-    rules: Rules
+    rules: Callable[[], Rules]
     redact: Redact
+    ran: Ran = _untold
 
     def before(self, tool: Tool, setting: Setting, goal: str | None = None) -> "Guarded":
         """`goal`: of the child that the tool is for; None for the agent that people talk to."""
@@ -77,7 +88,7 @@ class Guard:
         """Whether the rules let a file be read without asking, where it is not the tool that reads
         it. Blocks."""
         line = Line(tool, json.dumps({"path": path}, ensure_ascii=False))
-        decided = self.rules.decide_now(line)
+        decided = self.rules().decide_now(line)
         return decided is None or decided.decision is Decision.ALLOW
 
 
@@ -105,11 +116,19 @@ class Guarded:
         self._goal = goal
 
     async def run(self, call: Call) -> Outcome:
-        redact = self._guard.redact
+        redact, came_to = self._guard.redact, "failed"
         try:
-            return _redacted(await self._run(call), redact)
+            outcome = await self._run(call)
+            came_to = _came_to(outcome)
+            return _redacted(outcome, redact)
         except ToolError as error:
+            came_to = "error"
             raise ToolError(redact(str(error))) from None
+        except asyncio.CancelledError:
+            came_to = "cancelled"
+            raise
+        finally:
+            self._guard.ran(self.name, self.traits.toolset, came_to)
 
     def begins_with(self, asked: Question) -> bool:
         """A call that was refused may be told so as often as it takes."""
@@ -119,13 +138,13 @@ class Guarded:
     def standing(self) -> Standing:
         """What becomes of its calls here, before anybody looks at one."""
         traits = self.traits
-        rules = tuple(self._guard.rules.of(self.name))
+        rules = tuple(self._guard.rules().of(self.name))
         return Standing(rules, traits.needs_approval, traits.asks_when)
 
     async def _run(self, call: Call) -> Outcome:
         requested = await self._requested(call)
         line = Line(self.name, requested.line, requested.syntax)
-        decided = await self._guard.rules.decide(line)
+        decided = await self._guard.rules().decide(line)
         asks = self.traits.needs_approval if requested.asks is None else requested.asks
         decision = decided.decision if decided is not None else None
         if decision is Decision.DENY:
@@ -189,6 +208,16 @@ class Guarded:
         text = f"Error: {self.name} is not allowed here: rule {rule} of [[tools.rules]] forbids it"
         audit = partial(_audit, who=call.person, details=details)
         return Done(f"{text}. Nothing was done; do not try to get there another way.", also=audit)
+
+
+def _came_to(outcome: Outcome) -> str:
+    match outcome:
+        case Done(text):
+            return "error" if text.startswith("Error:") else "done"
+        case Ask() | Waiting():
+            return "asked"
+        case _:
+            assert_never(outcome)
 
 
 def _audit(tx: Transaction, _: Entry, *, who: str, details: dict[str, object]) -> None:

@@ -23,17 +23,28 @@ def as_tool_errors() -> Iterator[None]:
         raise ToolError(f"{error}; nothing was done") from None
 
 
-async def requested(find: Find, call: Call) -> Requested:
-    """The arguments with the path in the form in which it will be used, so that rules about a file
-    hold however its path is written. ToolError for a path that leads nowhere."""
-    arguments = dict(call.arguments)
-    if isinstance(arguments.get("path"), str):
-        workspace = find(call.session)
-        with as_tool_errors():
-            path = await asyncio.to_thread(workspace.relative, arguments["path"])
-            arguments["path"] = "/".join(path_parts(path)) or "."
-    line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
-    return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+class FileTool:
+    """A tool for the files of a session's workspace."""
+
+    def __init__(self, find: Find, seen: Seen | None = None) -> None:
+        self._find = find
+        self._seen = seen
+
+    async def requested(self, call: Call) -> Requested:
+        """The arguments with the path in the form in which it will be used, so that rules about a
+        file hold however its path is written. ToolError for a path that leads nowhere."""
+        arguments = dict(call.arguments)
+        if isinstance(arguments.get("path"), str):
+            workspace = self._find(call.session)
+            with as_tool_errors():
+                path = await asyncio.to_thread(workspace.relative, arguments["path"])
+                arguments["path"] = "/".join(path_parts(path)) or "."
+        line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
+        return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+
+    def _tell(self, call: Call, did: str, path: str) -> None:
+        if self._seen is not None:
+            self._seen(call, did, path)
 
 
 def refuse_binary(path: str, data: bytes) -> None:

@@ -10,15 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
 from agent.text.sizing import share
-from agent.tools.base import Call, Done, Effects, Requested, Tool, Toolset, Traits, validate
+from agent.tools.base import Call, Done, Effects, Tool, Toolset, Traits, validate
 from agent.tools.files import search_process
 from agent.tools.files.common import (
+    FileTool,
     Find,
     Seen,
     as_tool_errors,
     count_lines,
     refuse_binary,
-    requested,
 )
 from agent.tools.files.search import LINE_LIMIT, PATTERN_LIMIT, Query
 from agent.tools.files.search_process import Found
@@ -86,7 +86,7 @@ class ReadArguments(BaseModel):
     limit: int = Field(default=2_000, ge=1, description="Lines to read at most.")
 
 
-class ReadFile:
+class ReadFile(FileTool):
     name = "read_file"
     description = (
         "Read a text file of the workspace. You get its text as it is; only where that is not the "
@@ -98,13 +98,9 @@ class ReadFile:
     def __init__(
         self, find: Find, seen: Seen | None, cached: Cached | None, page_bytes: int
     ) -> None:
-        self._find = find
-        self._seen = seen
+        super().__init__(find, seen)
         self._cached = cached
         self._page_bytes = page_bytes
-
-    async def requested(self, call: Call) -> Requested:
-        return await requested(self._find, call)
 
     async def run(self, call: Call) -> Done:
         arguments = validate(ReadArguments, call.arguments)
@@ -115,8 +111,7 @@ class ReadFile:
             text = await asyncio.to_thread(
                 _read, workspace, path, handed, arguments, self._page_bytes
             )
-        if self._seen is not None:
-            self._seen(call, "read", path)
+        self._tell(call, "read", path)
         return Done(text)
 
 
@@ -127,7 +122,7 @@ class ListArguments(BaseModel):
     depth: int = Field(default=2, ge=1, le=DEPTH_LIMIT, description="Levels of folders to list.")
 
 
-class ListFiles:
+class ListFiles(FileTool):
     name = "list_files"
     description = (
         "List what is in a folder of the workspace, one path per line, files with their size, "
@@ -135,12 +130,6 @@ class ListFiles:
     )
     parameters = ListArguments.model_json_schema()
     traits = Traits(Effects.READS, Toolset.FILE_READ, repeatable=True)
-
-    def __init__(self, find: Find) -> None:
-        self._find = find
-
-    async def requested(self, call: Call) -> Requested:
-        return await requested(self._find, call)
 
     async def run(self, call: Call) -> Done:
         arguments = validate(ListArguments, call.arguments)
@@ -167,7 +156,7 @@ class SearchArguments(BaseModel):
     )
 
 
-class SearchFiles:
+class SearchFiles(FileTool):
     name = "search_files"
     description = (
         "Search the text files of the workspace for a regular expression. Gives path:line: text "
@@ -177,12 +166,9 @@ class SearchFiles:
     traits = Traits(Effects.READS, Toolset.FILE_READ, repeatable=True)
 
     def __init__(self, find: Find, seconds: float) -> None:
-        self._find = find
+        super().__init__(find)
         self._seconds = seconds
         self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
-
-    async def requested(self, call: Call) -> Requested:
-        return await requested(self._find, call)
 
     async def run(self, call: Call) -> Done:
         arguments = validate(SearchArguments, call.arguments)
@@ -197,7 +183,7 @@ class SearchFiles:
         async with self._slots:
             with as_tool_errors():
                 found = await search_process.search(query, self._seconds)
-        return Done(_hits(found, arguments, self._seconds))
+        return Done(_hits(found, self._seconds))
 
 
 def _read(
@@ -288,7 +274,7 @@ def _line(item: Item) -> str:
             return f"{path}/ (cannot be opened){escaped}"
 
 
-def _hits(found: Found, arguments: SearchArguments, seconds: float) -> str:
+def _hits(found: Found, seconds: float) -> str:
     lines = [f"{hit.path}:{hit.line}: {hit.text}" for hit in found.hits]
     summary = found.summary
     if summary is None:

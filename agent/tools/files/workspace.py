@@ -4,7 +4,6 @@ Paths come from a model, and other programs may change the folder while it is us
 opened one component at a time, from the descriptor of the folder before it, and no link is ever
 followed: neither `..` nor a link, not even one that is put there during the call, leads out. What
 is neither a file nor a folder (pipes, devices, sockets) is refused and never waited for.
-
 Everything here blocks; callers on an event loop use a thread.
 """
 
@@ -149,8 +148,7 @@ class Workspace:
     def change(self, path: str, changed: Callable[[bytes], bytes], most: int) -> None:
         """Replace a file of at most `most` bytes by what a function makes of its content, as
         `write` does. Changes of one folder's files wait for each other. Raises WorkspaceError,
-        Missing among them, also where somebody else changed it meanwhile; and what `changed`
-        raises."""
+        also where somebody else changed it meanwhile, and what `changed` raises."""
         *folders, name = _file_parts(self.relative(path))
         with _faults(path), self._folder(tuple(folders)) as folder, locked(folder):
             mode = _mode_to_keep(path, folder, name)
@@ -160,6 +158,12 @@ class Workspace:
             if _state(now) != before.state:
                 raise WorkspaceError(f"{_named(path)}: it was changed meanwhile; read it again")
             _replace(folder, name, data, mode)
+
+    def remove(self, path: str) -> None:
+        """Remove a file. Raises WorkspaceError, Missing among them."""
+        *folders, name = _file_parts(self.relative(path))
+        with _faults(path), self._folder(tuple(folders)) as folder:
+            os.unlink(name, dir_fd=folder)
 
     def stat(self, path: str) -> Item:
         """What is at a path; a link is not followed. Raises WorkspaceError, Missing among them."""

@@ -6,15 +6,8 @@ import re
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
-from agent.tools.base import NOTHING_DONE, Call, Done, Effects, Requested, Toolset, Traits, validate
-from agent.tools.files.common import (
-    Find,
-    Seen,
-    as_tool_errors,
-    count_lines,
-    refuse_binary,
-    requested,
-)
+from agent.tools.base import NOTHING_DONE, Call, Done, Effects, Toolset, Traits, validate
+from agent.tools.files.common import FileTool, as_tool_errors, count_lines, refuse_binary
 from agent.tools.files.editing import Edited, EditError, edited
 from agent.tools.files.workspace import Workspace, shown
 
@@ -34,7 +27,7 @@ class WriteArguments(BaseModel):
     content: str = Field(description="The whole new content.")
 
 
-class WriteFile:
+class WriteFile(FileTool):
     name = "write_file"
     description = (
         "Make a file of the workspace, or replace it, with exactly this content. Folders on the "
@@ -42,13 +35,6 @@ class WriteFile:
     )
     parameters = WriteArguments.model_json_schema()
     traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True)
-
-    def __init__(self, find: Find, seen: Seen | None) -> None:
-        self._find = find
-        self._seen = seen
-
-    async def requested(self, call: Call) -> Requested:
-        return await requested(self._find, call)
 
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""
@@ -58,8 +44,7 @@ class WriteFile:
             path = await asyncio.to_thread(workspace.file_path, arguments.path)
             data = arguments.content.encode()
             await asyncio.to_thread(workspace.write, path, data)
-        if self._seen is not None:
-            self._seen(call, "wrote", path)
+        self._tell(call, "wrote", path)
         return Done(f"Wrote {_told(path, data)}")
 
 
@@ -75,7 +60,7 @@ class EditArguments(BaseModel):
     )
 
 
-class EditFile:
+class EditFile(FileTool):
     name = "edit_file"
     description = (
         "Replace a passage of a text file of the workspace, exactly. White space counts; give as "
@@ -85,13 +70,6 @@ class EditFile:
     # Run again it would find its passage gone, or, where the new holds the old, change it twice.
     traits = Traits(Effects.CHANGES, Toolset.FILE)
 
-    def __init__(self, find: Find, seen: Seen | None) -> None:
-        self._find = find
-        self._seen = seen
-
-    async def requested(self, call: Call) -> Requested:
-        return await requested(self._find, call)
-
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""
         arguments = validate(EditArguments, call.arguments)
@@ -99,8 +77,7 @@ class EditFile:
         with as_tool_errors():
             path = await asyncio.to_thread(workspace.file_path, arguments.path)
             text = await asyncio.to_thread(_edit, workspace, path, arguments)
-        if self._seen is not None:
-            self._seen(call, "wrote", path)
+        self._tell(call, "wrote", path)
         return Done(text)
 
 

@@ -1,6 +1,6 @@
 """A call of memory as models make it: with other words for its actions, fields and scopes. Pure."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -23,27 +23,27 @@ _MEANT = {word: name for name, words in _ACTIONS.items() for word in words.split
 _WHERE = {word: scope.value for scope, words in _SCOPES.items() for word in words.split()}
 
 
-def _word(value: Any, others: dict[str, str]) -> Any:
+def _word(value: object, others: dict[str, str]) -> object:
     if not isinstance(value, str):
         return value
     word = value.strip().casefold()
     return others.get(word, word)
 
 
-def _action(value: Any) -> Any:
+def _action(value: object) -> object:
     return _word(value, _MEANT)
 
 
-def _scope(value: Any) -> Any:
+def _scope(value: object) -> object:
     return _word(value, _WHERE) or None
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> object:
     """ "#12" and "" as models write them."""
     return value.strip().removeprefix("#") or None if isinstance(value, str) else value
 
 
-def _string(value: Any) -> Any:
+def _string(value: object) -> object:
     return "" if value is None else value
 
 
@@ -66,7 +66,7 @@ class Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _note_may_be_its_text(cls, given: Any) -> Any:
+    def _note_may_be_its_text(cls, given: object) -> object:
         """Where a model puts the note itself under "note"."""
         if not isinstance(given, dict) or any(given.get(name) for name in _TEXTS):
             return given

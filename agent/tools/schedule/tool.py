@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -76,14 +75,14 @@ class Arguments(BaseModel):
 
     @field_validator("when", mode="before")
     @classmethod
-    def _numbers_are_unclear(cls, value: Any) -> Any:
+    def _numbers_are_unclear(cls, value: object) -> object:
         if isinstance(value, int | float):
             raise ValueError(HOW)
         return value
 
     @field_validator("repeat", mode="before")
     @classmethod
-    def _how_many_of_what(cls, value: Any) -> Any:
+    def _how_many_of_what(cls, value: object) -> object:
         if isinstance(value, int | float) and not isinstance(value, bool):
             raise ValueError(HOW_OFTEN)
         return value

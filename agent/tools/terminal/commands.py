@@ -41,6 +41,8 @@ class Going:
     """Once its row is there."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     over: asyncio.Event = field(default_factory=asyncio.Event)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    """Somebody wants it to end."""
     why: str = ""
     """Why it is to end, where somebody said so. Nobody else need be told then."""
 

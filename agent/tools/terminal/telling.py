@@ -48,6 +48,11 @@ def so_far(command: Command, seconds: float, output: Output, shown: int) -> str:
     return f"[command {command.id} runs since {seconds:.0f} s]\n{said or '[no output yet]'}"
 
 
+def so_far_elsewhere(command: Command, seconds: float, said: str) -> str:
+    """The same of one that another process runs, of which the end of what it said is known."""
+    return f"[command {command.id} runs since {seconds:.0f} s]\n{said.strip() or '[no output yet]'}"
+
+
 def event_text(command: Command, output: Output | None) -> str:
     """What the model reads when a command in the background has ended; `output` is None where it
     was lost."""

@@ -1,7 +1,7 @@
 """What runs now, for one gateway: commands are begun here, and ended with all that they began."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from agent.tools.base import Call
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
+from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
 from agent.tools.terminal.sandbox.bubblewrap import BASE
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
@@ -18,6 +19,7 @@ from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.place import Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
 from agent.tools.terminal.shell import Left
+from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.speakers import speaker_of
 from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
@@ -57,18 +59,31 @@ class Terminal:
         self._redact = redact
         self._going: list[Going] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.elsewhere = OtherCommands(store, redact)
 
     async def recover(self) -> None:
-        """Tell, once, of what ran when the process before this one ended."""
+        """Tell, once, of what ran when the process ended that ran it. Where there are several
+        processes, to be called now and then: what living ones run is left alone."""
+        ours = {g.command.id for g in self._going if g.command is not None}
+        await self._end_what_is_over(ours)
 
         def work(tx: Transaction) -> None:
-            for command in tx.commands.running():
+            for command in self.elsewhere.lost(tx, ours):
                 tx.commands.end(command.id, CommandState.LOST, why=CLOSED)
                 if command.background and not command.child:
                     lost = replace(command, state=CommandState.LOST, why=CLOSED)
                     _tell(tx, lost, telling.event_text(lost, None))
 
         await self.store.run(work)
+
+    async def _end_what_is_over(self, ours: Collection[int]) -> None:
+        """End commands of this process that others believe to be lost, because it stood still."""
+        if not ours or self.store.jobs is None:
+            return
+        over = await self.store.read(lambda tx: ended_without_us(tx, ours))
+        for going in self._going:
+            if going.command is not None and going.command.id in over:
+                _end(going, CLOSED)
 
     async def close(self) -> None:
         """End everything. What ran in the background is told of at the next start."""
@@ -96,8 +111,23 @@ class Terminal:
     async def _kept_shell(self, call: Call) -> Shell:
         return await self.store.read(lambda tx: tx.commands.shell(call.session, call.entry))
 
+    async def seen_anywhere(self, home: int) -> list[Seen]:
+        """The same, of all processes."""
+        return [*await self.elsewhere.seen(home), *self.seen(home)]
+
+    async def stop_anywhere(self, home: int) -> int:
+        """Ask all that runs for a chat's session to end, in whichever process; how many there
+        were."""
+        here = self.stop(home)
+        return here + await self.elsewhere.stop(home, STOPPED)
+
+    def heard(self, message: Json) -> None:
+        """What another process wants to have ended."""
+        for going, why in heard(self._going, message):
+            _end(going, why)
+
     def seen(self, home: int) -> list[Seen]:
-        """What runs for a chat's session, its children's too; oldest first."""
+        """What runs in this process for a chat's session, its children's too; oldest first."""
         return [
             Seen(
                 g.command.line,
@@ -110,7 +140,7 @@ class Terminal:
         ]
 
     def stop(self, home: int, why: str = STOPPED) -> int:
-        """Ask all that runs for a chat's session to end; how many there were."""
+        """Ask all that runs in this process for a chat's session to end; how many there were."""
         found = [g for g in self._going if g.wanted.setting.home == home]
         for going in found:
             _end(going, why)
@@ -206,7 +236,8 @@ class Terminal:
             going.running.end(going.why)
         going.begun.set()
         try:
-            ended = await going.running.run(launcher)
+            async with self.elsewhere.following(going):
+                ended = await going.running.run(launcher)
         except asyncio.CancelledError:
             # What runs in the background ends only with the gateway: the next one tells of it.
             if not wanted.background or going.why:
@@ -238,9 +269,11 @@ class Terminal:
         )
 
         def work(tx: Transaction) -> None:
-            tx.commands.end(
+            self.elsewhere.end(tx, command)
+            if not tx.commands.end(
                 command.id, over.state, status=over.status, why=over.why, output=over.output
-            )
+            ):
+                return  # this process stood still, and another told that nobody knows
             if wanted.keeps_shell and left.shell != before:
                 tx.commands.keep_shell(command.session, wanted.call.entry, left.shell)
             if wanted.background and not command.child and not going.why:
@@ -264,7 +297,9 @@ class Terminal:
 
     async def _started(self, wanted: Wanted, before: Shell) -> Command:
         def work(tx: Transaction) -> Command:
-            return tx.commands.start(_draft(tx, wanted, before))
+            command = tx.commands.start(_draft(tx, wanted, before))
+            self.elsewhere.begin(tx, command)
+            return command
 
         task = asyncio.ensure_future(self.store.run(work))
         try:
@@ -279,8 +314,9 @@ class Terminal:
         over = replace(command, state=CommandState.ENDED, why=why)
 
         def work(tx: Transaction) -> None:
-            tx.commands.end(command.id, over.state, why=why)
-            if told and not command.child:
+            self.elsewhere.end(tx, command)
+            ended = tx.commands.end(command.id, over.state, why=why)
+            if told and ended and not command.child:
                 _tell(tx, over, telling.event_text(over, None))
 
         await self.store.run(work)
@@ -306,6 +342,7 @@ def _is_folder(workspace: Workspace, path: str) -> bool:
 
 def _end(going: Going, why: str) -> None:
     going.why = going.why or why
+    going.ending.set()
     if going.running is not None:
         going.running.end(why)
 

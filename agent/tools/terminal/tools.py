@@ -215,6 +215,11 @@ class CommandOutput(_OfTerminal):
         if going is not None and not going.over.is_set():
             since = time.time() - command.started
             return Done(telling.so_far(command, since, going.output, self._shown))
+        if going is None and command.state is CommandState.RUNNING:
+            shown = await self._terminal.elsewhere.until_over(command.id, arguments.wait)
+            if shown is not None:
+                since = time.time() - command.started
+                return Done(telling.so_far_elsewhere(command, since, shown.tail))
         command = await _command(self._terminal, self._setting, call, command.id)
         return Done(await _afterwards(self._terminal, self._setting, command, self._shown))
 
@@ -237,7 +242,9 @@ class StopCommand(_OfTerminal):
         going = self._terminal.going(command.id)
         if going is not None:
             await self._terminal.end(going, STOPPED)
-            command = await _command(self._terminal, self._setting, call, command.id)
+        elif command.state is CommandState.RUNNING:
+            await self._terminal.elsewhere.end_one(command, STOPPED)
+        command = await _command(self._terminal, self._setting, call, command.id)
         return Done(await _afterwards(self._terminal, self._setting, command, self._shown))
 
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from gateway.config import LIMIT_VARIABLE
-from gateway.config_faults import PREFIX
+from gateway.configuration.config import LIMIT_VARIABLE
+from gateway.configuration.faults import PREFIX
 
 PATIENCE = 60.0
 """Seconds to wait for a line before a tour gives up."""

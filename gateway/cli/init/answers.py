@@ -14,8 +14,8 @@ from gateway.cli.doctor import PATIENCE, try_model
 from gateway.cli.init.lines import ask, choose, confirm, say
 from gateway.cli.init.writing import Keys
 from gateway.commands.registry import command_specs
-from gateway.config import Config, add_environment, checked, read_file
-from gateway.config_secrets import all_secrets
+from gateway.configuration.config import Config, add_environment, checked, read_file
+from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide
 from gateway.models import model_specs, plain_model

@@ -10,7 +10,7 @@ from gateway.cli.init.answers import Answers, answers
 from gateway.cli.init.lines import confirm, say
 from gateway.cli.init.systemd import is_there, unit, unit_file
 from gateway.cli.init.writing import Keys, toml, write
-from gateway.config import DEFAULT_FILE
+from gateway.configuration.config import DEFAULT_FILE
 from gateway.errors import InitEnded
 
 OK = 0

@@ -22,7 +22,13 @@ _CURES = {
 """By the beginning of a subject."""
 
 
-def cure_of(subject: str) -> str:
-    """The longest beginning that fits is meant."""
+_INSTALL = "pip install "
+
+
+def cure_of(subject: str, said: str = "") -> str:
+    """The longest beginning that fits is meant. `said`: what the finding says; where that is what
+    is to be installed, nothing else helps."""
+    if _INSTALL in said:
+        return "install it as it says, where Bough itself is installed, and start anew"
     fitting = [beginning for beginning in _CURES if subject.startswith(beginning)]
     return _CURES[max(fitting, key=len)] if fitting else "change it in the configuration"

@@ -16,7 +16,8 @@ from agent.models.demo import DEMO
 from gateway.chats.known_threads import KnownThreads
 from gateway.chats.settings import ChatSettings
 from gateway.cli.mending.fault import Fault
-from gateway.config import Config
+from gateway.configuration.config import Config
+from gateway.configuration.current import Current
 from gateway.models import model_specs, plain_model
 from storage.checkpoint import empty_log
 from storage.errors import StoreError
@@ -169,17 +170,17 @@ async def _chosen(config: Config) -> tuple[ChatSettings, list[str]]:
     read is a finding of the doctor's, and one that is not there yet is not made for this."""
     file = file_of(config.storage.url)
     if file is not None and not file.is_file():
-        return ChatSettings(config), []
+        return ChatSettings(Current(config)), []
     try:
         store = await SqlStore.open(config.storage.url)
         try:
-            settings = ChatSettings(config, await KnownThreads.read(store))
+            settings = ChatSettings(Current(config), await KnownThreads.read(store))
             await settings.read(store)
             rows = await store.read(lambda tx: tx.chat_settings.all())
         finally:
             await store.close()
     except StoreError:
-        return ChatSettings(config), []
+        return ChatSettings(Current(config)), []
     return settings, [row.address for row in rows]
 
 

@@ -8,8 +8,8 @@ from gateway.cli.doctor import Finding, findings, show
 from gateway.cli.mending.cures import cure_of
 from gateway.cli.mending.fault import Fault
 from gateway.cli.mending.looking import look
-from gateway.config import Config, load
-from gateway.config_secrets import all_secrets
+from gateway.configuration.config import Config, load
+from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from storage.errors import StoreError, StoreInUse
@@ -41,7 +41,7 @@ async def mend(path: Path | None) -> int:
             continue
         show(finding)
         if not finding.ok:
-            _cure("to do", cure_of(finding.subject))
+            _cure("to do", cure_of(finding.subject, finding.text))
             left += 1
     print(_summary(mended, left), flush=True)
     return 1 if left else 0

@@ -9,8 +9,8 @@ from functools import partial
 
 from adapters.base import CommandSpec
 from agent.models.base import ModelSpec, Purpose
-from agent.models.budgets import left_today
 from agent.models.registry import Models
+from agent.models.spending.budgets import left_today
 from agent.runtime.chosen_model import chosen_at
 from agent.text.markdown import bounded
 from agent.text.suggestion import did_you_mean
@@ -36,14 +36,14 @@ MOST_BUTTONS = 12
 def _model(tx: Transaction, call: CommandCall) -> Outcome:
     if not call.argument:
         return _list(tx, call)
-    context = call.context
+    context, models = call.context, call.context.offered.models
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
-    name = _default_or(context.models, call.argument)
-    spec = _called(context.models, name) if name else _usual(call)
+    name = _default_or(models, call.argument)
+    spec = _called(models, name) if name else _usual(call)
     if spec is None:
-        names = ", ".join(model_name(one.name) for one in offered(context.models))
-        known = [one.name for one in offered(context.models)]
+        names = ", ".join(model_name(one.name) for one in offered(models))
+        known = [one.name for one in offered(models)]
         meant = did_you_mean(call.argument, known, "/model {}")
         unknown = f"There is no model {model_name(call.argument)}.{meant} There are: {names}."
         return Reply(f"{unknown} /model shows them with their prices.")
@@ -70,15 +70,16 @@ def _usual(call: CommandCall) -> ModelSpec:
 
 def _list(tx: Transaction, call: CommandCall) -> Reply:
     context, session = call.context, call.session
+    models = context.offered.models
     chosen = chosen_at(tx, tx.tree.session(session).leaf) if session is not None else ""
-    here = (context.models.find(chosen) if chosen else None) or _usual(call)
-    specs = offered(context.models)
+    here = (models.find(chosen) if chosen else None) or _usual(call)
+    specs = offered(models)
     left = left_today(tx, context.config.budgets, Purpose(call.address, call.who))
-    items = [_item(context.models, spec, session) for spec in specs if spec.name != here.name]
+    items = [_item(models, spec, session) for spec in specs if spec.name != here.name]
     items = items[:MOST_BUTTONS]
-    if chosen and context.models.find(DEFAULT) is None:
+    if chosen and models.find(DEFAULT) is None:
         items.append(_usual_again(session))
-    return Reply(models_text(context.models, specs, here, chosen, left), items)
+    return Reply(models_text(models, specs, here, chosen, left), items)
 
 
 def _item(models: Models, spec: ModelSpec, session: int | None) -> MenuItem:
@@ -110,11 +111,11 @@ def _choose(tx: Transaction, call: CommandCall, name: str, spec: ModelSpec) -> R
         return Reply(f"{model_name(spec.name)} is to answer here as soon as this turn is over.")
     context = call.context
     left = left_today(tx, context.config.budgets, Purpose(call.address, call.who))
-    lines = [_told(spec), facts(context.models, spec), *money(spec, left)]
+    lines = [_told(spec), facts(context.offered.models, spec), *money(spec, left)]
     items = []
     if name and last_of(tx, leaf, PERSONS, 1):
         items.append(button("Ask it the last message", f"retry {name}", within=session))
-    if name and context.models.find(DEFAULT) is None:
+    if name and context.offered.models.find(DEFAULT) is None:
         items.append(_usual_again(session))
     return Reply("\n".join(lines), items)
 

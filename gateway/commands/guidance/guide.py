@@ -101,7 +101,8 @@ _GUIDE: Mapping[str, tuple[str, str]] = {
     ),
     "export": (
         CONVERSATIONS,
-        "With all branches. `/export redact` leaves out what looks like a secret.",
+        "With all branches. `/export redact` leaves out what looks like a secret; `/export me`, "
+        "in private, is all that I keep about you.",
     ),
     "import": (CONVERSATIONS, "Send the file that /export gave, with `/import` as its caption."),
     "questions": (WORK, "What waits for a person, with fresh buttons."),
@@ -122,6 +123,11 @@ _GUIDE: Mapping[str, tuple[str, str]] = {
         "says your time zone.",
     ),
     "tools": (WORK, "`/tools revoke 3` takes back what was allowed under number 3."),
+    "forget": (
+        CHAT,
+        "What you wrote to me, your files, notes and schedules go, and our private conversations "
+        "as a whole. `/forget me` says how much that is, and asks first.",
+    ),
     "memory": (
         WORK,
         "`/memory` lists the notes, `/memory tea` looks for words, `/memory delete 12` deletes "

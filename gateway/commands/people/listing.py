@@ -165,6 +165,7 @@ PEOPLE = (
             owner=True,
             details=HOW,
             discreet=True,
+            rights=True,
         ),
         _people,
         lacking=in_private,

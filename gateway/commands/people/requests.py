@@ -293,6 +293,7 @@ PAIRING = (
             owner=True,
             details=HOW,
             discreet=True,
+            rights=True,
         ),
         _pair,
         lacking=in_private,

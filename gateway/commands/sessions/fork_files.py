@@ -57,7 +57,7 @@ class ForkFiles:
         )
         if left:
             return await self.context.tell(turn, _told(left))
-        await self.context.store.run(lambda tx: tx.inbox.finish(turn.row_ids))
+        await turn.finish()
 
 
 def _told(left: list[str]) -> str:

@@ -15,9 +15,9 @@ from gateway.outbound.buttons import MenuItem
 from gateway.views.entries import one_line
 from gateway.views.sessions import name_of
 from storage.records.entries import Entry, Overview, Stretch
-from storage.search.indexer import AT_ONCE
+from storage.search.indexer import AT_ONCE, at_once
 from storage.search.query import excerpt, parse, text_of
-from storage.store import Transaction
+from storage.store import Store, Transaction
 from storage.tree.paths import fork_point, is_on
 
 ON_A_PAGE = 8
@@ -70,7 +70,7 @@ class SearchPage(Action):
 
 async def _searched(call: CommandCall, words: str, bounds: list[int]) -> Reply:
     store = call.context.store
-    behind = await store.run(lambda tx: tx.search.follow(AT_ONCE)) == AT_ONCE
+    behind = await _is_behind(store)
     page, now = await store.read(lambda tx: (_page(tx, call, words, bounds), tx.now))
     if page.hits:
         return _listed(call, words, bounds, page, now)
@@ -78,6 +78,15 @@ async def _searched(call: CommandCall, words: str, bounds: list[int]) -> Reply:
     if behind:
         text += " The newest messages cannot be found yet: try again in a moment."
     return Reply(f"{text} {_CUT}" if page.cut else text)
+
+
+async def _is_behind(store: Store) -> bool:
+    """Whether more is still to be indexed than what was indexed now."""
+    limit = at_once(store)
+    for _ in range(AT_ONCE // limit):
+        if await store.run(lambda tx: tx.search.follow(limit)) < limit:
+            return False
+    return True
 
 
 def _listed(call: CommandCall, words: str, bounds: list[int], page: _Page, now: float) -> Reply:

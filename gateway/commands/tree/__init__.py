@@ -1,4 +1,6 @@
-"""Commands about the tree of one session: move in it, branch, compare, summarise, retry, draw.
+"""Commands about the tree of one session, most of them in a module of their name.
 
-`leaf_moves` plans a move and what is told on arrival; `siblings` are the arrows under an answer.
+`tree` and `branches` draw it, `navigation` moves in it, `labels` names its places, `diff` compares
+two of them; `retry` and `fan` answer again, and `siblings` are the arrows under an answer;
+`compact` and `branch_summary` shorten. `leaf_moves` plans a move and what is told on arrival.
 """

@@ -15,7 +15,10 @@ from agent.models.base import ModelError, Purpose
 from agent.models.metering import Account
 from agent.runtime.chosen_model import chosen_on
 from agent.runtime.journal import Journal
-from agent.runtime.loop import Agent, Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.runtime.loop import Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.runtime.steps.agent import Agent, AgentRun
+from agent.runtime.steps.model_calls import ModelCalls
+from agent.runtime.steps.tool_runs import ToolRuns
 from agent.text.markdown import bounded, escape
 from agent.tools.base import Effects, toolbox
 from gateway.commands.buttons import button
@@ -27,7 +30,6 @@ from gateway.outbound.buttons import MenuItem, send_menu
 from gateway.turns.requests import FanRequest, requested
 from gateway.turns.turn import Turn
 from gateway.views.entries import words
-from storage.errors import EpochLost
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxKind, OutboxDraft
 from storage.records.record_entries import Failed, FanArm, held_in, record_draft
@@ -157,18 +159,16 @@ class Fan:
     def _loop(self, turn: Turn, arm: _Arm) -> Loop:
         context, spec = self.context, arm.agent.spec
         purpose = Purpose(turn.address, turn.person)
+        run = AgentRun(arm.agent, arm.journal, Account("parent", turn.journal.session, purpose))
         return Loop(
-            context.model,
-            arm.agent,
-            arm.journal,
-            Account("parent", turn.journal.session, purpose),
+            ModelCalls(context.model, run),
+            ToolRuns(run),
             before_model=partial(context.compacting.where_due, arm.journal, spec, purpose),
         )
 
     def _end(self, tx: Transaction, turn: Turn, outcomes: list[_Outcome]) -> None:
+        turn.journal.hold(tx)
         session = tx.tree.session(turn.journal.session)
-        if session.epoch != turn.journal.epoch:
-            raise EpochLost(f"session {session.id} is in epoch {session.epoch}")
         for outcome in outcomes:
             for parcel in self._compose(turn, outcome):
                 tx.outbox.enqueue(parcel)

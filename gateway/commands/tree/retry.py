@@ -42,8 +42,8 @@ def answerable(
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
     for name in models:
-        if context.models.find(name) is None:
-            names = [escape(one) for one in context.models.names()]
+        if context.offered.models.find(name) is None:
+            names = [escape(one) for one in context.offered.models.names()]
             meant = did_you_mean(escape(name[:LONGEST]), names)
             there = f"There are: {', '.join(names)}.{meant}"
             return Reply(f"There is no model {escape(bounded(name, SHOWN))}. {there}")

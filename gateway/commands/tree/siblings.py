@@ -130,6 +130,7 @@ def _branch_from_there(tx: Transaction, turn: Turn) -> MenuItem | None:
     if target.session != session and not is_on_path(tx, target, path[-1].id):
         return None
     to = target.parent if is_said(target) else target.id
+    tx.inbox.hold(row)
     return button("Branch from there", Reask(session, row.id, to))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.access.roles import Access
-from gateway.config import Busy, SessionConfig
+from gateway.configuration.config import Busy, SessionConfig
 from gateway.turns.messages import author_of
 from gateway.turns.turn import TALK, Turn
 from storage.records.inbox_outbox import (
@@ -16,9 +16,13 @@ from storage.records.inbox_outbox import (
 @dataclass(frozen=True, slots=True)
 class BusyPolicy:
     access: Access
-    config: SessionConfig
+    session: Callable[[], SessionConfig]
     of_chat: Callable[[str], Busy] | None = None
     """What holds in a conversation, by its address; None: what the configuration says of all."""
+
+    @property
+    def config(self) -> SessionConfig:
+        return self.session()
 
     def busy_at(self, address: str) -> Busy:
         return self.of_chat(address) if self.of_chat is not None else self.config.busy
@@ -39,11 +43,12 @@ class BusyPolicy:
     def may_join(self, row: InboxRow, author: str) -> bool:
         return author == author_of(row) or self.access.is_owner(author)
 
-    def may_cut(self, turn: Turn | None, who: str, *, private: bool) -> bool:
-        """Whether a person may end the turn that runs, if one does, without an answer."""
-        if turn is None or self.access.is_owner(who):
+    def may_cut(self, person: str | None, who: str, *, private: bool) -> bool:
+        """Whether somebody may end the turn of a person without an answer; None: none runs, "":
+        nobody's."""
+        if person is None or self.access.is_owner(who):
             return True
-        return who == turn.person or (private and not turn.person)
+        return who == person or (private and not person)
 
     def due(self, rows: list[InboxRow]) -> list[InboxRow]:
         """What the next turn answers: a turn that was cut, with the talk that cut it; else what

@@ -1,6 +1,6 @@
 """How large a tree may grow."""
 
-from gateway.config import SessionConfig
+from gateway.configuration.config import SessionConfig
 from storage.store import Transaction
 
 

@@ -18,6 +18,7 @@ from storage.tree.lineage import Lineage
 from storage.tree.paths import effective_labels
 
 Redact = Callable[[str], str]
+Shown = Callable[[Entry], Entry]
 
 _LINKS = ("id", "parentId", "firstKeptEntryId", "targetId", "fromId", "type", "customType")
 """Keys of a line that hold no text of anybody."""
@@ -38,9 +39,12 @@ class Exported:
     """The first line of the file it was imported from."""
 
 
-def write_session(exported: Exported, redact: Redact | None = None) -> Iterator[str]:
-    """The file's lines, each with its line break. `redact` is put over every text in them."""
-    for line in _lines(exported):
+def write_session(
+    exported: Exported, redact: Redact | None = None, shown: Shown | None = None
+) -> Iterator[str]:
+    """The file's lines, each with its line break. `redact` is put over every text in them; `shown`
+    gives each entry as it is to be written, one after the other: its pictures are in it then."""
+    for line in _lines(exported, shown):
         yield dumps(line if redact is None else _redacted(line, redact)) + "\n"
 
 
@@ -69,7 +73,7 @@ def _free(wanted: str, taken: set[str]) -> str:
     return id_
 
 
-def _lines(exported: Exported) -> Iterator[Json]:
+def _lines(exported: Exported, shown: Shown | None) -> Iterator[Json]:
     header = _header(exported)
     yield header
     entries, ids = exported.entries, file_ids(exported.entries, exported.originals)
@@ -80,7 +84,8 @@ def _lines(exported: Exported) -> Iterator[Json]:
     last: Json = header
     for place, entry in enumerate(entries):
         caller = callers[place]
-        found = _named(entry, ids, entries[caller].id if caller is not None else None)
+        called_by = entries[caller].id if caller is not None else None
+        found = _named(entry if shown is None else shown(entry), ids, called_by)
         if found.kind is Kind.COMPACTION and found.body["first_kept"] is not None:
             kept = places[entry.body["first_kept"]]
             if not lineage.above(kept, place):

@@ -1,11 +1,26 @@
 """Inbox and outbox in SQL."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from storage.errors import NotFound
-from storage.json_text import dumps, loads
+from storage.json_text import dumps
 from storage.records.entries import Json
 from storage.records.inbox_outbox import (
     Arrival,
@@ -16,14 +31,28 @@ from storage.records.inbox_outbox import (
     OutboxRow,
     OutboxState,
     StoredFile,
+    name_of,
+    person_of,
 )
 from storage.sql.prepared import Prepared
 from storage.sql.repositories.directory import set_cursor
 from storage.sql.rows import Shape, insert_row, upsert
-from storage.sql.schema import files, inbox, message_links, outbox
+from storage.sql.schema import (
+    buttons,
+    files,
+    inbox,
+    live_messages,
+    message_links,
+    outbox,
+    question_posts,
+)
+from storage.traces import with_trace
 
 _INBOX = Shape(InboxRow, inbox)
-_GIVEN = ("key", "kind", "address", "payload", "session", "state", "time")
+_EMPTY: ColumnElement[str] = literal_column("'{}'")
+"""Where a payload is taken out, `id` is set, to what it is: then SQLite takes the row out of its
+page and puts it in again, and joins pages that have become empty. Else they stay as they are."""
+_GIVEN = ("key", "kind", "address", "payload", "session", "state", "time", "person", "name")
 _RECEIVE = Prepared(upsert(inbox, _GIVEN, key=["key"], returning="id"))
 _ARRIVED = select(*_INBOX.columns).where(inbox.c.id == bindparam("row"))
 _UNFINISHED = (
@@ -34,13 +63,20 @@ _SEEN = select(inbox.c.id).where(inbox.c.key == bindparam("key"))
 _ROUTE = update(inbox).where(inbox.c.id == bindparam("row")).values(session=bindparam("to"))
 _AMEND = update(inbox).where(inbox.c.id == bindparam("row")).values(payload=bindparam("to"))
 _LINK = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(entry=bindparam("to")))
-_FINISH = (
-    update(inbox)
-    .where(inbox.c.id.in_(bindparam("rows", expanding=True)))
-    .values(state=bindparam("to"))
+_HOLD = (
+    update(inbox).where(inbox.c.id == bindparam("row")).values(payload=bindparam("to"), held=true())
 )
+_done = {
+    "id": inbox.c.id,
+    "state": InboxState.DONE.value,
+    "payload": case((inbox.c.held, inbox.c.payload), else_=_EMPTY),
+}
+_DONE_ONE = Prepared(update(inbox).where(inbox.c.id == bindparam("row")).values(_done))
+_these = inbox.c.id.in_(bindparam("rows", expanding=True))
+_DONE = update(inbox).where(_these).values(_done)
+_FINISH = update(inbox).where(_these).values(state=bindparam("to"))
 _LAST_SAID = (
-    select(inbox.c.payload)
+    select(inbox.c.person, inbox.c.name)
     .where(
         # Every state: the index begins with it.
         inbox.c.state.in_([state.value for state in InboxState]),
@@ -87,10 +123,22 @@ _PENDING = (
     .where(_IS_PENDING, outbox.c.id <= func.coalesce(_last_of_each, outbox.c.id))
     .order_by(outbox.c.id)
 )
-_SENT = (
+_read_again = or_(
+    *(
+        exists().where(column == outbox.c.id)
+        for column in (buttons.c.outbox, question_posts.c.outbox, live_messages.c.outbox)
+    )
+)
+_SENT = Prepared(
     update(outbox)
     .where(outbox.c.id == bindparam("row"))
-    .values(state=OutboxState.SENT.value, message_id=bindparam("message"))
+    .values(
+        id=outbox.c.id,
+        state=OutboxState.SENT.value,
+        message_id=bindparam("message"),
+        payload=case((_read_again, outbox.c.payload), else_=_EMPTY),
+    )
+    .returning(outbox.c.address, outbox.c.entry)
 )
 _FAILED = (
     update(outbox)
@@ -124,8 +172,11 @@ class SqlInbox:
     def receive(self, arrival: Arrival) -> InboxRow | None:
         if arrival.cursor is not None:
             set_cursor(self._connection, arrival.address, arrival.cursor)
+        arrival = replace(arrival, payload=with_trace(arrival.payload))
         more = {"state": InboxState.OPEN, "time": self._now}
-        row: int | None = _RECEIVE.scalar(self._connection, _INBOX.row(arrival, **more))
+        values = _INBOX.row(arrival, **more)
+        values |= {"person": person_of(arrival.payload), "name": name_of(arrival.payload)}
+        row: int | None = _RECEIVE.scalar(self._connection, values)
         if row is None:
             return None
         if arrival.session is not None:
@@ -159,20 +210,26 @@ class SqlInbox:
         if not _LINK.run(self._connection, {"row": row, "to": entry}):
             raise NotFound(f"there is no inbox row {row}")
 
+    def hold(self, row: InboxRow) -> None:
+        self._connection.execute(_HOLD, {"row": row.id, "to": dumps(row.payload)})
+
     def finish(self, rows: Sequence[int], state: InboxState = InboxState.DONE) -> None:
         if not rows:
             return
-        values = {"rows": list(rows), "to": state.value}
-        if self._connection.execute(_FINISH, values).rowcount != len(set(rows)):
+        if self._finished(rows, state) != len(set(rows)):
             raise NotFound(f"not all of the inbox rows {list(rows)} are there")
 
+    def _finished(self, rows: Sequence[int], state: InboxState) -> int:
+        if state is not InboxState.DONE:
+            values = {"rows": list(rows), "to": state.value}
+            return self._connection.execute(_FINISH, values).rowcount
+        if len(rows) == 1:
+            return _DONE_ONE.run(self._connection, {"row": rows[0]})
+        return self._connection.execute(_DONE, {"rows": list(rows)}).rowcount
+
     def name_in(self, session: int, identity: str) -> str:
-        said = self._connection.execute(_LAST_SAID, {"at": session}).scalars()
-        for payload in map(loads, said):
-            user = payload.get("user") or {}
-            if f"{user.get('platform')}:{user.get('id')}" == identity:
-                return str(user.get("name") or "")
-        return ""
+        said = self._connection.execute(_LAST_SAID, {"at": session})
+        return next((str(name) for person, name in said if person == identity), "")
 
 
 class SqlOutbox:
@@ -184,7 +241,7 @@ class SqlOutbox:
 
     def enqueue(self, parcel: OutboxDraft) -> OutboxRow:
         self.grew = True
-        payload = parcel.payload
+        payload = with_trace(parcel.payload)
         if parcel.file is not None:
             payload = {**payload, "file": self.keep(parcel.file)}
         more = {
@@ -208,10 +265,12 @@ class SqlOutbox:
         return _OUTBOX.all(rows)
 
     def sent(self, row: int, message_id: str | None) -> None:
-        parcel = self.get(row)
-        self._connection.execute(_SENT, {"row": row, "message": message_id})
-        if message_id is not None and parcel.entry is not None:
-            self.link_message(parcel.address, message_id, parcel.entry)
+        found = _SENT.row(self._connection, {"row": row, "message": message_id})
+        if found is None:
+            raise NotFound(f"there is no outbox row {row}")
+        address, entry = found
+        if message_id is not None and entry is not None:
+            self.link_message(address, message_id, entry)
 
     def failed(self, row: int, error: str) -> None:
         if not self._connection.execute(_FAILED, {"row": row, "reason": error}).rowcount:
@@ -219,7 +278,7 @@ class SqlOutbox:
 
     def link_message(self, address: str, message_id: str, entry: int) -> None:
         link = {"address": address, "message_id": message_id, "entry": entry}
-        _LINK_MESSAGE.run(self._connection, link)
+        _LINK_MESSAGE.later(self._connection, link)
 
     def linked_entry(self, address: str, message_id: str) -> int | None:
         entry: int | None = self._connection.execute(

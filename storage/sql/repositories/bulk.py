@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from storage.records.entries import Entry, ImportedEntry
+from storage.giving_way import with_pauses
+from storage.records.entries import Entry, Growth, ImportedEntry
 from storage.sql.dialect import insert_all, next_entry_ids
 from storage.sql.rows import ENTRIES
 from storage.sql.schema import entries, original_ids, sessions
@@ -39,16 +40,17 @@ def plant(
     planted: Sequence[ImportedEntry],
     leaf: int | None,
     now: float,
+    growth: Growth,
 ) -> list[int]:
     """See Tree.plant."""
     ids = next_entry_ids(connection, len(planted))
     number = connection.execute(_LAST_NUMBER, {"session": session}).scalar_one()
     entries_with_strands = grown(
-        planted, session=session, ids=ids, first_number=number + 1, now=now
+        planted, session=session, ids=ids, first_number=number + 1, now=now, growth=growth
     )
     insert_all(connection, entries, (_row(*each) for each in entries_with_strands))
     insert_all(connection, original_ids, _originals(planted, session, ids))
-    to = None if leaf is None else ids[leaf]
+    to = None if leaf is None else growth.ids[leaf]
     values = {"of_session": session, "to": to, "number": number + len(planted)}
     connection.execute(_SET_LEAF, values)
     return list(ids)
@@ -56,7 +58,8 @@ def plant(
 
 def all_entries(connection: Connection, session: int) -> list[Entry]:
     found: list[Entry] = []
-    for rows in connection.execute(_ENTRIES, {"session": session}).partitions(256):
+    result = connection.execute(_ENTRIES, {"session": session})
+    for rows in with_pauses(result.partitions(256)):
         found += ENTRIES.all(rows)
     return found
 

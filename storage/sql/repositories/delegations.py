@@ -7,6 +7,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from storage.errors import NotFound
 from storage.records.delegations import Delegation, DelegationDraft
 from storage.records.entries import Usage
+from storage.records.figures.happened import Happened
 from storage.sql.rows import Shape, insert_row, usage_shape
 from storage.sql.schema import delegations
 
@@ -43,6 +44,7 @@ class SqlDelegations:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.happened: list[Happened] = []
 
     def create(self, draft: DelegationDraft) -> Delegation:
         values = _DELEGATIONS.row(
@@ -54,6 +56,7 @@ class SqlDelegations:
             created=self._now,
             updated=self._now,
         )
+        self.happened.append(Happened("delegation", "started"))
         return self.get(insert_row(self._connection, _CREATE, values))
 
     def get(self, delegation: int) -> Delegation:
@@ -98,3 +101,5 @@ class SqlDelegations:
         change = update(delegations).where(delegations.c.id == delegation)
         if not self._connection.execute(change.values(updated=self._now, **values)).rowcount:
             raise NotFound(f"there is no delegation {delegation}")
+        if state is not None:
+            self.happened.append(Happened("delegation", state))

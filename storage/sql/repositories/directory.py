@@ -57,25 +57,26 @@ _SET_FACT = upsert(facts, ["name", "value"], key=["name"], change=["value"])
 
 
 def set_cursor(connection: Connection, address: str, cursor: str) -> None:
-    _SET_CURSOR.run(connection, _of_conversation(address) | {"cursor": cursor})
+    _SET_CURSOR.later(connection, _of_conversation(address) | {"cursor": cursor})
 
 
 class SqlDirectory:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.threads_changed = False
 
     def conversation(self, address: str) -> int | None:
         session: int | None = _CONVERSATION.scalar(self._connection, {"at": address})
         return session
 
     def bind(self, address: str, session: int) -> None:
-        _BIND.run(self._connection, _of_conversation(address) | {"session": session})
+        _BIND.later(self._connection, _of_conversation(address) | {"session": session})
         self.join(session, address)
 
     def set_private(self, address: str, identity: str) -> None:
         values = _of_conversation(address) | {"private_with": identity}
-        _SET_PRIVATE.run(self._connection, values)
+        _SET_PRIVATE.later(self._connection, values)
 
     def private_with(self, address: str) -> str | None:
         identity: str | None = _PRIVATE_WITH.scalar(self._connection, {"at": address})
@@ -85,7 +86,7 @@ class SqlDirectory:
         return sorted(self._connection.execute(_ADDRESSES, {"session": session}).scalars())
 
     def join(self, session: int, member: str) -> None:
-        _JOIN.run(self._connection, {"session": session, "member": member})
+        _JOIN.later(self._connection, {"session": session, "member": member})
 
     def members(self, session: int) -> list[str]:
         return list(self._connection.execute(_MEMBERS, {"session": session}).scalars())
@@ -106,10 +107,12 @@ class SqlDirectory:
         if self._connection.execute(_THREAD, {"at": address}).first() is not None:
             return False
         self._connection.execute(_NOTE_THREAD, {"address": address, **asdict(thread)})
+        self.threads_changed = True
         return True
 
     def refuse_thread(self, address: str) -> None:
         self._connection.execute(_REFUSE_THREAD, {"at": address})
+        self.threads_changed = True
 
     def threads(self) -> dict[str, Thread]:
         return {at: Thread(*rest) for at, *rest in self._connection.execute(_THREADS)}

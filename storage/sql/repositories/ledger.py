@@ -36,10 +36,12 @@ class SqlLedger:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.added: list[LedgerLine] = []
 
     def add(self, line: LedgerLine) -> None:
         day = datetime.fromtimestamp(self._now, UTC).date().isoformat()
-        _ADD.run(self._connection, _LINES.row(line) | {"time": self._now, "day": day})
+        _ADD.later(self._connection, _LINES.row(line) | {"time": self._now, "day": day})
+        self.added.append(line)
 
     def by_tier(self, delegation: int) -> dict[str, Usage]:
         rows = self._connection.execute(_BY_TIER, {"delegation": delegation})

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, case, func, insert, or_, select, update
 
 from storage.errors import NotFound
+from storage.records.figures.happened import Happened
 from storage.records.questions import (
     BEGUN,
     Question,
@@ -38,6 +39,7 @@ _CLOSE = (
         decided_at=bindparam("now"),
         words=bindparam("said"),
     )
+    .returning(questions.c.kind)
 )
 _BEGIN = (
     update(questions)
@@ -70,8 +72,12 @@ class SqlQuestions:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.happened: list[Happened] = []
+        self.changed = False
+        """Something may be due at another time than before."""
 
     def create(self, draft: QuestionDraft) -> Question:
+        self.changed = True
         values = _QUESTIONS.row(
             draft,
             created=self._now,
@@ -81,7 +87,9 @@ class SqlQuestions:
             decided_name="",
             words="",
         )
-        return self.get(insert_row(self._connection, _CREATE, values))
+        asked = self.get(insert_row(self._connection, _CREATE, values))
+        self.happened.append(Happened("question", "asked", asked.kind))
+        return asked
 
     def get(self, question: int) -> Question:
         row = self._connection.execute(_QUESTION, {"question": question}).one_or_none()
@@ -93,6 +101,32 @@ class SqlQuestions:
         if session is None:
             return _QUESTIONS.all(self._connection.execute(_OPEN))
         return _QUESTIONS.all(_OPEN_OF.rows(self._connection, {"session": session}))
+
+    def timed(self, now: float, begun: Sequence[float]) -> list[Question]:
+        climb = (
+            and_(questions.c.level == level, questions.c.created <= created)
+            for level, created in enumerate(begun)
+        )
+        due = or_(questions.c.expires <= now, *climb)
+        return _QUESTIONS.all(self._connection.execute(_OPEN.where(due)))
+
+    def next_timed(self, now: float, delays: Sequence[float]) -> float | None:
+        first = func.min(case((questions.c.expires > now, questions.c.expires)))
+        climbing = [
+            func.min(
+                case(
+                    (
+                        and_(questions.c.level == level, questions.c.created > now - delay),
+                        questions.c.created,
+                    )
+                )
+            )
+            for level, delay in enumerate(delays)
+        ]
+        query = select(first, *climbing).where(questions.c.state == QuestionState.OPEN.value)
+        expires, *created = self._connection.execute(query).one()
+        times = [at + delay for at, delay in zip(created, delays, strict=True) if at is not None]
+        return min(times if expires is None else [expires, *times], default=None)
 
     def close(
         self,
@@ -115,7 +149,9 @@ class SqlQuestions:
             "said": words,
             "now": self._now,
         }
-        return self._changed(question, self._connection.execute(_CLOSE, values).rowcount)
+        kinds = self._connection.execute(_CLOSE, values).scalars().all()
+        self.happened += [Happened("question", state.value, kind) for kind in kinds]
+        return self._changed(question, len(kinds))
 
     def begin(self, question: int) -> bool:
         asked = self.get(question)
@@ -129,6 +165,7 @@ class SqlQuestions:
         return self._connection.execute(_BEGIN, values).rowcount == 1
 
     def reach_level(self, question: int, level: int) -> bool:
+        self.changed = True
         values = {"question": question, "below": level - 1, "to": level}
         return self._changed(question, self._connection.execute(_REACH_LEVEL, values).rowcount)
 

@@ -22,6 +22,7 @@ from storage.json_text import dumps
 from storage.records.entries import (
     Draft,
     Entry,
+    Growth,
     ImportedEntry,
     Label,
     LeafMove,
@@ -121,6 +122,12 @@ _RENAME = Prepared(
     .values(title=bindparam("called"))
     .returning(*SESSIONS.columns)
 )
+_COMPLETE = Prepared(
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values(title=bindparam("called"), kind=SessionKind.CHAT.value)
+    .returning(*SESSIONS.columns)
+)
 # A session goes on counting from where it was, or from the other session's entry it moves to.
 _MOVE_ACROSS = (
     update(sessions)
@@ -150,6 +157,8 @@ class SqlTree:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.grew = False
+        """It got entries."""
 
     def create(self, draft: SessionDraft) -> Session:
         if draft.parent_entry is not None:
@@ -166,8 +175,16 @@ class SqlTree:
     def claim(self, session: int) -> Session:
         return self._session(_CLAIM, session)
 
+    def hold(self, session: int, epoch: int) -> None:
+        found = self._session(_LOCKED_SESSION, session)
+        if found.epoch != epoch:
+            raise _lost(found, epoch)
+
     def rename(self, session: int, title: str) -> Session:
         return self._session(_RENAME, session, called=title)
+
+    def complete(self, session: int, title: str) -> Session:
+        return self._session(_COMPLETE, session, called=title)
 
     def append(
         self,
@@ -195,11 +212,12 @@ class SqlTree:
         appended = _APPEND.row(self._connection, values)
         if appended is None:
             raise self._not_as_seen(session, after, epoch)
+        self.grew = True
         entry, number, depth = appended
         if aside:
-            _COUNT.run(self._connection, {"of_session": session, "number": number})
+            _COUNT.later(self._connection, {"of_session": session, "number": number})
         else:
-            _MOVE.run(self._connection, {"of_session": session, "to": entry, "number": number})
+            _MOVE.later(self._connection, {"of_session": session, "to": entry, "number": number})
         return Entry(
             entry,
             session,
@@ -219,7 +237,7 @@ class SqlTree:
         """Why nothing was appended. NotFound where there is no such session."""
         found = self.session(session)
         if epoch is not None and epoch != found.epoch:
-            return EpochLost(f"session {session} is in epoch {found.epoch}, not {epoch}")
+            return _lost(found, epoch)
         return LeafMoved(f"the leaf of session {session} is {found.leaf}, not {after}")
 
     def move_leaf(
@@ -306,9 +324,17 @@ class SqlTree:
         last = self.route(entry)[-1]
         return last.session == fork or is_on(begins, last.strand, last.last_depth)
 
-    def plant(self, session: int, planted: Sequence[ImportedEntry], leaf: int | None) -> list[int]:
+    def plant(
+        self,
+        session: int,
+        planted: Sequence[ImportedEntry],
+        leaf: int | None,
+        growth: Growth | None = None,
+    ) -> list[int]:
         self._session(_LOCKED_SESSION, session)
-        return bulk.plant(self._connection, session, planted, leaf, self._now)
+        growth = Growth() if growth is None else growth
+        self.grew = True
+        return bulk.plant(self._connection, session, planted, leaf, self._now, growth)
 
     def sessions(self, kind: SessionKind) -> list[tuple[Session, int]]:
         sizes = bulk.sizes(self._connection)
@@ -354,3 +380,7 @@ class SqlTree:
         if number is None:
             raise NotFound(f"there is no entry {entry}")
         return number
+
+
+def _lost(found: Session, epoch: int) -> EpochLost:
+    return EpochLost(f"session {found.id} is in epoch {found.epoch}, not {epoch}")

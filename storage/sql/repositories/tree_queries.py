@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, TextClause, bindparam, func, literal_column, select, text
 
 from storage.errors import NotFound
+from storage.giving_way import with_pauses
 from storage.records.entries import Entry, Kind, Strand, Stretch
+from storage.sql.prepared import Prepared
 from storage.sql.rows import (
     ENTRIES,
     UNPLACED,
@@ -32,12 +34,12 @@ _FIRST = select(entries.c.id).where(
     entries.c.id == bindparam("strand"), entries.c.number == bindparam("number")
 )
 
-_CHILDREN = (
+_CHILDREN = Prepared(
     select(*ENTRIES.columns)
     .where(entries.c.parent == bindparam("entry"), entries.c.session == bindparam("session"))
     .order_by(entries.c.id)
 )
-_ROOTS = (
+_ROOTS = Prepared(
     select(*ENTRIES.columns)
     .where(
         entries.c.session == bindparam("session"),
@@ -159,8 +161,8 @@ def on_strand(connection: Connection, strand: int, number: int) -> int | None:
 
 def child_rows(connection: Connection, session: int, entry: int | None) -> Rows:
     if entry is None:
-        return connection.execute(_ROOTS, {"session": session}).fetchall()
-    return connection.execute(_CHILDREN, {"session": session, "entry": entry}).fetchall()
+        return _ROOTS.rows(connection, {"session": session})
+    return _CHILDREN.rows(connection, {"session": session, "entry": entry})
 
 
 def label_rows(connection: Connection, session: int) -> Rows:
@@ -278,7 +280,7 @@ def _entries_in(
     for batch in _batches(spans):
         result = connection.execute(_among(_ON_PATH, len(batch)), _values(batch))
         # In parts: the fewer objects live at once, the less often the garbage collector runs.
-        for rows in result.partitions(_ROWS_AT_ONCE):
+        for rows in with_pauses(result.partitions(_ROWS_AT_ONCE)):
             found += UNPLACED.all(rows)
     found.sort(key=attrgetter("id"))  # a parent always has the smaller id
     place_on_path(found, parent=parent, depth=depth)

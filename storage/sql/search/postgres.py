@@ -1,6 +1,11 @@
-"""The search index in PostgreSQL: each entry's terms as an array, with a GIN index."""
+"""The search index in PostgreSQL: each entry's terms as an array, with a GIN index.
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+Of each term stand four bytes of its hash there: the terms themselves took as much room as all the
+rest of the entries. Two terms may have the same, so what is found is held against its words.
+"""
+
+import hashlib
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -33,9 +38,25 @@ _INDEX = """
 _KEEP_WORDS = """
     INSERT INTO search_words (word) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING"""
 
+# From the queue too: whoever indexes one of them at this moment has read it as it was, and one of
+# the two transactions has to begin anew.
+_TAKE_OUT = text("""
+    WITH waited AS (DELETE FROM search_queue WHERE entry = ANY(:ids) RETURNING entry),
+    held AS (DELETE FROM search_index WHERE entry = ANY(:ids) RETURNING entry)
+    SELECT entry FROM waited UNION SELECT entry FROM held""")
+_DROP_WORDS = text("""
+    DELETE FROM search_words USING unnest(
+        CAST(:words AS text[]), CAST(:hashes AS integer[])
+    ) AS gone (word, hash)
+    WHERE search_words.word = gone.word COLLATE "C" AND NOT EXISTS (
+        SELECT 1 FROM search_index WHERE terms && ARRAY[gone.hash]
+    )""")
+
 
 class PostgresTerms:
     """See sql_search.Terms."""
+
+    exact = False
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -44,10 +65,21 @@ class PostgresTerms:
         return self._connection.execute(_UNSEEN, {"at_most": limit}).fetchall()
 
     def add(self, terms: Mapping[int, Collection[str]], words: Collection[str]) -> None:
-        rows = [(entry, list(each)) for entry, each in terms.items()]
+        rows = [(entry, _hashes(each)) for entry, each in terms.items()]
         self._connection.exec_driver_sql(_INDEX, rows)
         # Sorted, so that two processes lock them in the same order.
         self._connection.exec_driver_sql(_KEEP_WORDS, (sorted(words),))
+
+    def remove(self, terms: Mapping[int, Sequence[str]]) -> set[int]:
+        found = self._connection.execute(_TAKE_OUT, {"ids": sorted(terms)})
+        return set(found.scalars())
+
+    def forget_words(self, words: Collection[str]) -> None:
+        ordered = sorted(words)
+        self._connection.execute(_DROP_WORDS, {"words": ordered, "hashes": _hashes(ordered)})
+
+    def tidy(self, pages: int) -> bool:
+        return False  # vacuum does it
 
     def hits(
         self,
@@ -93,5 +125,13 @@ class PostgresTerms:
 
 def _has_all(groups: Sequence[Sequence[str]]) -> tuple[str, dict[str, Any]]:
     """True of an entry that has a term of each group, with the values in it."""
-    condition = " AND ".join(f"terms && CAST(:group{n} AS text[])" for n in range(len(groups)))
-    return condition, {f"group{n}": list(group) for n, group in enumerate(groups)}
+    condition = " AND ".join(f"terms && CAST(:group{n} AS integer[])" for n in range(len(groups)))
+    return condition, {f"group{n}": _hashes(group) for n, group in enumerate(groups)}
+
+
+def _hashes(terms: Iterable[str]) -> list[int]:
+    """The same as in the migration that brought them."""
+    return [
+        int.from_bytes(hashlib.sha256(term.encode()).digest()[:4], "big", signed=True)
+        for term in terms
+    ]

@@ -29,6 +29,11 @@ _ENDINGS = (
 class Terms(Protocol):
     """The search index of a database, in a transaction."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether no hit is there but for those that have the terms."""
+        ...
+
     def unseen(self, limit: int) -> Rows:
         """Rows of ENTRIES.columns of entries that were not given out here before, the oldest first,
         at most so many. From now on they were, once this transaction is committed."""
@@ -37,6 +42,19 @@ class Terms(Protocol):
     def add(self, terms: Mapping[int, Collection[str]], words: Collection[str]) -> None:
         """Take entries in by their terms, and those of the terms whose beginnings may be asked
         for. No term has a space or a quote in it."""
+        ...
+
+    def remove(self, terms: Mapping[int, Sequence[str]]) -> set[int]:
+        """Take entries out, by the terms they were taken in by, their session's first; those of
+        them that were in, or that will not be given out here any more."""
+        ...
+
+    def forget_words(self, words: Collection[str]) -> None:
+        """Drop those of the words that no entry in the index has."""
+        ...
+
+    def tidy(self, pages: int) -> bool:
+        """Merge about so many pages; False where nothing is left to merge."""
         ...
 
     def hits(
@@ -71,22 +89,40 @@ class SqlSearch:
         groups, terms = self._groups(query), _session_terms(sessions)
         with closing(self._terms.hits(groups, sessions, terms, before)) as hits:
             for rows in hits:
-                found += (e for e in ENTRIES.all(rows) if query.runs_in(text_of(e)))
+                found += (e for e in ENTRIES.all(rows) if self._is_hit(text_of(e), query, groups))
                 if len(found) >= limit:
                     break
         return found[:limit]
 
+    def _is_hit(self, text: str, query: Query, groups: Sequence[Sequence[str]]) -> bool:
+        if not query.runs_in(text):
+            return False
+        if self._terms.exact:
+            return True
+        terms = terms_of(text)
+        return all(not terms.isdisjoint(group) for group in groups)
+
     def follow(self, limit: int) -> int:
         rows = self._terms.unseen(limit)
-        words: set[str] = set()
-        indexed: dict[int, tuple[str, ...]] = {}
-        for entry in ENTRIES.all(rows):
-            if terms := terms_of(text_of(entry)):
-                words |= words_of(terms)
-                indexed[entry.id] = (_session_term(entry.session), *terms)
+        self._take_in(ENTRIES.all(rows))
+        return len(rows)
+
+    def replace(self, before: Sequence[Entry], after: Sequence[Entry]) -> None:
+        """Find entries by other words than before: those that are in the index. Words that no
+        entry has any more go."""
+        indexed, words = _indexed(before)
+        held = self._terms.remove(indexed)
+        self._take_in([entry for entry in after if entry.id in held])
+        self._terms.forget_words(words)
+
+    def tidy(self, pages: int) -> bool:
+        """See Pruning.tidy_index."""
+        return self._terms.tidy(pages)
+
+    def _take_in(self, entries: Sequence[Entry]) -> None:
+        indexed, words = _indexed(entries)
         if indexed:
             self._terms.add(indexed, words)
-        return len(rows)
 
     def pass_over(self) -> None:
         self._terms.unseen(1)
@@ -104,6 +140,18 @@ class SqlSearch:
         values = {"first": beginning, "last": beginning + _LAST_CHARACTER}
         found = self._connection.execute(_ENDINGS, values).scalars()
         return list(dict.fromkeys((beginning, *found)))
+
+
+def _indexed(entries: Sequence[Entry]) -> tuple[dict[int, tuple[str, ...]], set[str]]:
+    """Entries with the terms they are found by, that of their session first; and those of the
+    terms whose beginnings may be asked for."""
+    words: set[str] = set()
+    indexed: dict[int, tuple[str, ...]] = {}
+    for entry in entries:
+        if terms := terms_of(text_of(entry)):
+            words |= words_of(terms)
+            indexed[entry.id] = (_session_term(entry.session), *terms)
+    return indexed, words
 
 
 def _session_terms(sessions: Collection[int]) -> list[str]:

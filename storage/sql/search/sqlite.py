@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, select, text
+from sqlalchemy import Connection, TextClause, bindparam, select, text
 
 from storage.json_text import dumps
 from storage.sql.repositories.directory import SqlDirectory
@@ -23,6 +23,19 @@ _NEXT = (
 )
 _INDEX = "INSERT INTO search_index (rowid, terms) VALUES (?, ?)"
 _KEEP_WORDS = "INSERT OR IGNORE INTO search_words (word) SELECT value FROM json_each(?)"
+_HELD = text(
+    "SELECT rowid FROM search_index WHERE search_index MATCH :expression AND rowid = :entry"
+)
+_TAKE_OUT = "INSERT INTO search_index (search_index, rowid, terms) VALUES ('delete', ?, ?)"
+_MERGE = "INSERT INTO search_index (search_index, rank) VALUES ('merge', ?)"
+_CHANGES = "SELECT total_changes()"
+MERGING = "search.merging"
+"""The fact that says whether merging has begun; none where nothing was taken out since."""
+# No term has a quote in it.
+_DROP_WORDS = """
+    DELETE FROM search_words WHERE word IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
+        SELECT 1 FROM search_index WHERE search_index MATCH '"' || search_words.word || '"'
+    )"""
 # CROSS, so that SQLite reads the index from its end and stops when the caller does.
 _HITS = text(f"""
     SELECT {", ".join(map(str, ENTRIES.columns))}
@@ -34,6 +47,8 @@ _HITS = text(f"""
 
 class SqliteTerms:
     """See sql_search.Terms."""
+
+    exact = True
 
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
@@ -50,6 +65,40 @@ class SqliteTerms:
         rows = [(entry, " ".join(each)) for entry, each in terms.items()]
         self._connection.exec_driver_sql(_INDEX, rows)
         self._connection.exec_driver_sql(_KEEP_WORDS, (dumps(sorted(words)),))
+
+    def remove(self, terms: Mapping[int, Sequence[str]]) -> set[int]:
+        """What was never in the index must not be taken out: others would be found no more."""
+        held = {
+            entry
+            for entry, (session, *_) in terms.items()
+            if self._any(_HELD, {"expression": f'"{session}"', "entry": entry})
+        }
+        rows = [(entry, " ".join(terms[entry])) for entry in sorted(held)]
+        if rows:
+            self._connection.exec_driver_sql(_TAKE_OUT, rows)
+            self._directory.set_fact(MERGING, False)
+        return held
+
+    def forget_words(self, words: Collection[str]) -> None:
+        if words:
+            self._connection.exec_driver_sql(_DROP_WORDS, (dumps(sorted(words)),))
+
+    def tidy(self, pages: int) -> bool:
+        """What was taken out stands in the index until what it stood in is merged. A negative
+        number begins to merge all of it."""
+        run = self._connection.exec_driver_sql
+        began = self._directory.fact(MERGING)
+        if began is None:
+            return False
+        before = run(_CHANGES).scalar_one()
+        run(_MERGE, (pages if began else -pages,))
+        more = bool(run(_CHANGES).scalar_one() - before >= 2)
+        if more != began:
+            self._directory.set_fact(MERGING, more or None)
+        return more
+
+    def _any(self, statement: TextClause, values: Mapping[str, object]) -> bool:
+        return self._connection.execute(statement, values).first() is not None
 
     def hits(
         self,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from adapters.events import Conversation
 from adapters.pacing import MANY, Limit, Pacer, Rates
-from adapters.platforms import DISCORD, TELEGRAM, TERMINAL, PlatformSettings, rates_of
+from adapters.platforms import DISCORD, TELEGRAM, TERMINAL, rates_of
+from adapters.settings import PlatformSettings
 
 ANN, BEN, GROUP = (Conversation("telegram", chat) for chat in ("1", "2", "-5"))
 RATE = Rates(

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from agent.concurrency import kept_going, together
-from agent.delegation.children.supervision import Slots
+from agent.concurrency import kept_going, together, within
+from agent.delegation.children.slots import Semaphores
 from storage.records.delegations import Delegation
 from storage.records.entries import Usage
 
@@ -75,13 +75,13 @@ def delegation(session: int, *, background: bool = False) -> Delegation:
 
 
 async def test_each_session_has_slots_of_its_own_and_so_has_its_background() -> None:
-    slots = Slots(1)
-    held = slots.of(delegation(1))
+    semaphores = Semaphores(1)
+    held = semaphores.of(delegation(1))
     async with held:
-        assert slots.of(delegation(1)) is held
-        assert slots.of(delegation(1)).locked()
-        assert not slots.of(delegation(2)).locked()
-        assert not slots.of(delegation(1, background=True)).locked()
+        assert semaphores.of(delegation(1)) is held
+        assert semaphores.of(delegation(1)).locked()
+        assert not semaphores.of(delegation(2)).locked()
+        assert not semaphores.of(delegation(1, background=True)).locked()
 
 
 async def test_what_must_not_be_cut_goes_on_although_its_caller_is_cancelled() -> None:
@@ -97,8 +97,53 @@ async def test_what_must_not_be_cut_goes_on_although_its_caller_is_cancelled() -
         task.cancel()
     await asyncio.sleep(0)
     may_end.set()
-    await task
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert ended.is_set()
+
+
+async def test_who_is_cancelled_while_such_work_goes_on_does_nothing_more_after_it() -> None:
+    begun, may_end, more = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+
+    async def turn() -> None:
+        await kept_going(work(), 60)
+        more.set()
+
+    task = asyncio.create_task(turn())
+    await begun.wait()
+    task.cancel()
+    may_end.set()
+    await asyncio.wait([task])
+    assert task.cancelled()
+    assert not more.is_set()
+
+
+async def test_a_failure_of_such_work_does_not_hide_that_its_caller_was_cancelled() -> None:
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+        await failing()
+
+    task = asyncio.create_task(kept_going(work(), 60))
+    await begun.wait()
+    task.cancel()
+    may_end.set()
+    await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def test_an_event_is_waited_for_no_longer_than_one_wants() -> None:
+    event = asyncio.Event()
+    assert not await within(event, 0.01)
+    event.set()
+    assert await within(event, 0)
+    assert await within(event, None)
 
 
 async def test_it_is_given_up_when_its_time_is_over() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from agent.settings import MOST_INSTRUCTIONS
 from gateway.chats.settings import ChatSettings
-from gateway.config import Config, load
+from gateway.configuration.config import Config, load
+from gateway.configuration.current import Current
 from gateway.errors import ConfigError
 
 GROUP, TOPIC, OTHER = "telegram:-100", "telegram:-100/7", "telegram:5"
@@ -21,9 +22,9 @@ def loaded(tmp_path: Path, text: str) -> Config:
 
 def test_without_a_word_nothing_is_different(tmp_path: Path) -> None:
     config = loaded(tmp_path, "")
-    assert ChatSettings(config).instructions_at(OTHER) == ""
-    assert ChatSettings(config).model_at(OTHER) is None
-    assert ChatSettings(config).busy_at(OTHER) == "interrupt"
+    assert ChatSettings(Current(config)).instructions_at(OTHER) == ""
+    assert ChatSettings(Current(config)).model_at(OTHER) is None
+    assert ChatSettings(Current(config)).busy_at(OTHER) == "interrupt"
 
 
 def test_a_chat_has_its_own_and_its_topics_have_the_chats(tmp_path: Path) -> None:
@@ -44,12 +45,12 @@ def test_a_chat_has_its_own_and_its_topics_have_the_chats(tmp_path: Path) -> Non
         """,
     )
     for address in (GROUP, TOPIC):
-        assert ChatSettings(config).instructions_at(address) == "Be brief."
-        assert ChatSettings(config).model_at(address) == "cheap"
-    assert ChatSettings(config).busy_at(GROUP) == "queue"
-    assert ChatSettings(config).busy_at(TOPIC) == "steer"
-    assert ChatSettings(config).instructions_at(OTHER) == "Be kind."
-    assert ChatSettings(config).model_at(OTHER) is None
+        assert ChatSettings(Current(config)).instructions_at(address) == "Be brief."
+        assert ChatSettings(Current(config)).model_at(address) == "cheap"
+    assert ChatSettings(Current(config)).busy_at(GROUP) == "queue"
+    assert ChatSettings(Current(config)).busy_at(TOPIC) == "steer"
+    assert ChatSettings(Current(config)).instructions_at(OTHER) == "Be kind."
+    assert ChatSettings(Current(config)).model_at(OTHER) is None
 
 
 def test_a_file_is_read_at_the_start_as_it_is_written(tmp_path: Path) -> None:
@@ -57,14 +58,14 @@ def test_a_file_is_read_at_the_start_as_it_is_written(tmp_path: Path) -> None:
     told.write_text("\ufeff# You are Ada\n\nSpeak plainly.\n", encoding="utf-8")
     config = loaded(tmp_path, f"[agent]\ninstructions = 'file:{told}'")
     told.unlink()
-    assert ChatSettings(config).instructions_at(OTHER) == "# You are Ada\n\nSpeak plainly."
+    assert ChatSettings(Current(config)).instructions_at(OTHER) == "# You are Ada\n\nSpeak plainly."
 
 
 def test_the_environment_names_it_too(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text("")
     environ = {"BOUGH_AGENT__INSTRUCTIONS": "[Ada] is your name."}
     config = load(tmp_path / "bough.toml", environ)
-    assert ChatSettings(config).instructions_at(OTHER) == "[Ada] is your name."
+    assert ChatSettings(Current(config)).instructions_at(OTHER) == "[Ada] is your name."
 
 
 @pytest.mark.parametrize(

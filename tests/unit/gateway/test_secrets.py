@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 
 from gateway.cli.main import FAILURE, run
-from gateway.config import Config
-from gateway.config_secrets import all_secrets, environment_secrets, secrets_of
+from gateway.configuration.config import Config
+from gateway.configuration.secret_values import all_secrets, environment_secrets, secrets_of
 from gateway.logs import VERBOSE, WithoutSecrets, log_to_stderr
 from storage.errors import StoreUnavailable
 from storage.interchange.redaction import REDACTED, redactor

@@ -44,7 +44,7 @@ class HumanRequest:
 
 
 def _needed(missing: str) -> AfterValidator:
-    def check(value: Any) -> Any:
+    def check(value: object) -> object:
         if not value:
             raise ValueError(missing)
         return value
@@ -52,7 +52,7 @@ def _needed(missing: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _options(value: Any) -> list[str]:
+def _options(value: object) -> list[str]:
     """Labels from texts or objects with a label; blank ones and repetitions are dropped. Else
     nothing is left out or cut: what a person never sees, they cannot decide on."""
     read = unquoted(value)
@@ -71,7 +71,7 @@ def _options(value: Any) -> list[str]:
     return list(labels.values())
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     return fold(as_text(value)) in ("true", "yes", "1")
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from enum import StrEnum
-from typing import Any
 
 from agent.delegation.core.text_calls import call_in
 from agent.models.base import Reply
@@ -89,7 +88,7 @@ def _from_arguments(given: Json) -> Said | None:
     return None if verdict is None else (verdict, as_text(given.get("reasoning")))
 
 
-def _exact(value: Any) -> Verdict | None:
+def _exact(value: object) -> Verdict | None:
     return _WORDS.get(value.strip(" \t\r\n*_`\"'.!").casefold()) if isinstance(value, str) else None
 
 

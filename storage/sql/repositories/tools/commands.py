@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from storage.json_text import dumps, loads
+from storage.records.figures.happened import Happened
 from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
 from storage.sql.rows import Shape, insert_row, upsert
 from storage.sql.tool_schema import commands, shells
@@ -26,6 +27,7 @@ class SqlCommands:
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
         self._now = now
+        self.happened: list[Happened] = []
 
     def start(self, draft: CommandDraft) -> Command:
         more = {
@@ -58,7 +60,10 @@ class SqlCommands:
             .where(commands.c.id == command, commands.c.state == CommandState.RUNNING.value)
             .values(state=state.value, status=status, why=why, output=output, ended=self._now)
         )
-        return bool(self._connection.execute(change).rowcount)
+        if not self._connection.execute(change).rowcount:
+            return False
+        self.happened.append(Happened("command", _came_to(state, status, why)))
+        return True
 
     def running(self) -> list[Command]:
         return _COMMANDS.all(self._connection.execute(_RUNNING))
@@ -92,3 +97,11 @@ class SqlCommands:
             "environment_before": dumps(dict(before.environment)),
         }
         self._connection.execute(_KEEP, values)
+
+
+def _came_to(state: CommandState, status: int | None, why: str) -> str:
+    if state is CommandState.LOST:
+        return "lost"
+    if why:
+        return "stopped"
+    return "ok" if status == 0 else "failed"

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 
 from agent.compaction.service import Compacting
+from agent.delegation.children.child_runner import ChildRunner
 from agent.delegation.children.prompts import Means
-from agent.delegation.children.supervision import Slots
+from agent.delegation.children.slots import Semaphores, Slots
 from agent.delegation.children.transcript import files_touched, tool_calls_text, worker_paths
 from agent.delegation.core.events import Asked, Event, Narrated, Reported, Task, event_draft
 from agent.delegation.result import to_text
@@ -76,16 +77,14 @@ class Scene:
         self.store = store
         nobody = Nobody()
         models = Models({"parent": ModelSpec("parent", "big")})
-        compacting = Compacting(nobody, CompactionConfig())
+        compacting = Compacting(nobody, CompactionConfig)
         self.subagents = Subagents(
             self.store,
-            nobody,
-            nobody,
             models,
             nobody,
             lambda *_: Means({}, "", 50),
-            compacting,
-            Slots(3),
+            Slots(store, Semaphores(3)),
+            ChildRunner(self.store, models, nobody, nobody, nobody, compacting),
         )
 
     async def delegated(
@@ -101,6 +100,12 @@ class Scene:
 
         at, entry = await self.store.run(call)
         origin = Origin(at, entry, "call_1", "telegram:1", "telegram:1", at, top)
+        return await self.subagents.start(tasks, origin)
+
+    async def begin_again(self, row: Delegation, *tasks: Task) -> list[Delegation]:
+        """The same call, by who woke up after others had taken its turn over."""
+        called = (row.session, row.call_entry, row.call_id)
+        origin = Origin(*called, row.address, row.person, row.root, row.top)
         return await self.subagents.start(tasks, origin)
 
     async def happens(self, row: Delegation, *events: Event) -> None:
@@ -165,6 +170,13 @@ async def test_a_call_that_delegated_nothing_has_no_outcome_of_ours(store: SqlSt
         lambda tx: settle_call(tx, row.session, row.call_entry, "another", waiting_too=True)
     )
     assert found is None
+
+
+async def test_a_call_that_others_have_begun_meanwhile_is_not_begun_again(store: SqlStore) -> None:
+    scene = Scene(store)
+    rows = await scene.delegated(task("a"), task("b"))
+    assert await scene.begin_again(rows[0], task("a"), task("b")) == rows
+    assert len(await store.read(lambda tx: tx.delegations.unfinished(rows[0].session))) == 2
 
 
 async def test_what_ran_is_interrupted_and_what_had_ended_keeps_its_result(store: SqlStore) -> None:

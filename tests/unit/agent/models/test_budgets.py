@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 
 from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Purpose, Reply, Request
-from agent.models.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from agent.models.scripted import Answer, Rule, ScriptedModel, Spent
+from agent.models.spending.budgets import OUTPUT_RESERVED, Budgeted, Budgets, estimate
 from agent.settings import BudgetsConfig
 from agent.text.formats import dollars
-from gateway.config import load
+from gateway.configuration.config import load
 from gateway.errors import ConfigError
 from storage.records.entries import SessionDraft, SessionKind, Usage, message
 from storage.records.ledger import LedgerLine
@@ -47,7 +47,7 @@ class Bank:
 
     def __init__(self, store: SqlStore, tokens: int = OUTPUT_RESERVED, **limits: float) -> None:
         self.store = store
-        self.budgets = Budgets(store, BudgetsConfig(**limits))
+        self.budgets = Budgets(store, lambda: BudgetsConfig(**limits))
         self.calls = 0
         self.running = asyncio.Event()
         self.may_answer = asyncio.Event()

@@ -12,7 +12,7 @@ from agent.models.fallback import ANOTHER_MODEL, Fallback, KeyRotation
 from agent.models.registry import Models
 from agent.models.retry import Retrying
 from agent.models.scripted import Answer, Rule, ScriptedModel
-from gateway.config import Config, load
+from gateway.configuration.config import Config, load
 from gateway.errors import ConfigError
 from gateway.models import model_specs
 from storage.records.entries import message

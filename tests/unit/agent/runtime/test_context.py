@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from agent.runtime.context import CUT_OFF, INTERRUPTED, WAITING, context, conversation, grown
+from agent.runtime.context import CUT_OFF, INTERRUPTED, WAITING, context, conversation, grown, steps
 from storage.records.entries import CUT, Entry, Json, Kind, message, record
 from storage.records.speakers import spoken
 from storage.tree.paths import from_first_kept
@@ -422,6 +422,26 @@ def test_a_context_that_grew_is_the_same_as_one_made_at_once(
         assert shown == context(path[:end], "m")
         assert grown(before, path, "m").messages == context(path, "m")
         assert before.messages == shown
+
+
+@given(_paths(), st.integers(1, 5), st.integers(0, 5))
+def test_a_context_that_grows_step_by_step_is_the_same_as_one_made_at_once(
+    path: tuple[Entry, ...], at_once: int, known: int
+) -> None:
+    before = grown(None, path[:known], "m") if known else None
+    *most, whole = steps(before, path, "m", at_once)
+    assert whole == len(path)
+    for end in most:
+        before = grown(before, path[:end], "m")
+    assert grown(before, path, "m").messages == context(path, "m")
+
+
+def test_a_long_path_is_told_from_its_newest_compaction_on_in_steps() -> None:
+    path = path_of(user("a"), user("b"), user("c"), compacted("in short", 2), *[user("d")] * 5)
+    assert steps(None, path, "m", 2) == [5, 7, 9]
+    assert steps(grown(None, path[:6], "m"), path, "m", 2) == [8, 9]
+    assert steps(None, path, "m") == [9]
+    assert steps(None, (), "m") == [0]
 
 
 def test_a_context_of_another_path_or_model_is_not_gone_on_with() -> None:

@@ -1,7 +1,14 @@
 from dataclasses import replace
 
 from gateway.access.roles import LOCAL, Access
-from gateway.config import AccessConfig, EscalationConfig, Level
+from gateway.configuration.config import (
+    AccessConfig,
+    Config,
+    EscalationConfig,
+    GatewayToolsConfig,
+    Level,
+)
+from gateway.configuration.current import Current
 from storage.records.questions import Choice, Question, QuestionState
 
 OPEN = Question(
@@ -23,8 +30,15 @@ OPEN = Question(
 )
 
 
+def access_of(
+    lists: AccessConfig, levels: tuple[Level, ...] = (), approvers: tuple[str, ...] = ()
+) -> Access:
+    escalation, tools = EscalationConfig(levels=levels), GatewayToolsConfig(approvers=approvers)
+    return Access(Current(Config(access=lists, escalation=escalation, tools=tools)))
+
+
 def access(levels: tuple[Level, ...] = (), **lists: tuple[str, ...]) -> Access:
-    return Access(AccessConfig.model_validate(lists), EscalationConfig(levels=levels))
+    return access_of(AccessConfig.model_validate(lists), levels)
 
 
 def test_nobody_is_let_in_by_default() -> None:
@@ -83,14 +97,14 @@ def test_calls_may_have_approvers_of_their_own_who_lose_to_no_level() -> None:
     lists = AccessConfig(owners=("telegram:1",), approvers=("telegram:2",))
     levels = (Level(approvers=("telegram:3",)),)
     approval, four = replace(OPEN, kind="approval", level=1), "telegram:4"
-    usual = Access(lists, EscalationConfig(levels=levels))
+    usual = access_of(lists, levels)
     assert [usual.may_decide(f"telegram:{n}", approval) for n in (1, 2, 3, 4)] == [
         False,
         True,
         True,
         False,
     ]
-    narrow = Access(lists, EscalationConfig(levels=levels), (four,))
+    narrow = access_of(lists, levels, (four,))
     assert [narrow.may_decide(f"telegram:{n}", approval) for n in (1, 2, 3, 4)] == [
         False,
         False,
@@ -103,8 +117,8 @@ def test_calls_may_have_approvers_of_their_own_who_lose_to_no_level() -> None:
     assert narrow.may_approve(four)
     assert not narrow.may_approve("telegram:2")
     assert usual.may_approve("telegram:2")
-    assert Access(AccessConfig(), EscalationConfig(), (four,)).someone_approves()
-    assert not Access(AccessConfig(), EscalationConfig()).someone_approves()
+    assert access_of(AccessConfig(), (), (four,)).someone_approves()
+    assert not access_of(AccessConfig()).someone_approves()
 
 
 ASKED = replace(OPEN, kind="clarify", subject={"person": "telegram:5"})

@@ -18,7 +18,7 @@ from gateway.cli.demo.hands import MENDED, look_over
 from gateway.cli.demo.local_site import PAGES, SECRET, found
 from gateway.cli.demo.site_process import local_site
 from gateway.cli.demo.workspace import RULES, Place, configuration, prepare, projects
-from gateway.config import Config
+from gateway.configuration.config import Config
 
 FOLDER_OF = {
     "Debug why tests fail": "foo",

@@ -1,13 +1,14 @@
 """What doctor says about children, budgets, fallbacks and keys, before they cost anything."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.cli.doctor import Finding, findings
-from gateway.config import Config
-from gateway.config_secrets import secrets_of
+from gateway.configuration.config import Config
+from gateway.configuration.secret_values import secrets_of
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 
@@ -35,6 +36,31 @@ async def test_the_worst_case_number_of_children_is_stated(
     (finding,) = await found(tmp_path, "delegation", delegation=section)
     assert finding.ok
     assert text in finding.text
+
+
+async def test_a_port_of_another_program_is_a_fault_and_one_of_bough_is_none(
+    tmp_path: Path,
+) -> None:
+    answers = [b"HTTP/1.1 404 Not Found\r\n\r\n", b'HTTP/1.1 200 OK\r\n\r\n{"alive": true}']
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answers.pop(0))
+        writer.close()
+
+    there = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = there.sockets[0].getsockname()[1]
+    async with there:
+        section = {"listen": f"127.0.0.1:{port}"}
+        (other,) = await found(tmp_path, "server", server=section)
+        assert not other.ok
+        assert "change [server] listen, or end the program that is there" in other.text
+        (ours,) = await found(tmp_path, "server", server=section)
+        assert ours.ok
+    (free,) = await found(tmp_path, "server", server=section)
+    assert free.ok
+    assert free.text == f"127.0.0.1, port {port} is free"
+    assert await found(tmp_path, "server") == []
 
 
 async def test_a_worker_that_is_dearer_than_the_parent_is_a_fault(tmp_path: Path) -> None:

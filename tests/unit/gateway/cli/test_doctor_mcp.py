@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.doctor import Finding, findings
-from gateway.config import Config
+from gateway.configuration.config import Config
 from tests.support.mcp_servers import liar
 
 ON: dict[str, Any] = {"tools": {"toolsets": ["mcp:one"]}}

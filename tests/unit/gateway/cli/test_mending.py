@@ -20,7 +20,7 @@ from gateway.cli.mending.cures import cure_of
 from gateway.cli.mending.fault import Fault
 from gateway.cli.mending.looking import look
 from gateway.cli.mending.mender import mend
-from gateway.config import load
+from gateway.configuration.config import load
 from storage.lock import file_of, hold_lock
 from storage.sql.store import SqlStore
 from tests.flow.telegram_gateway import says
@@ -393,3 +393,4 @@ async def test_a_configuration_that_cannot_be_read_is_left_with_what_to_do(
 )
 def test_every_fault_has_a_cure(subject: str, cure: str) -> None:
     assert cure in cure_of(subject)
+    assert "install it" in cure_of(subject, "it is not installed: pip install 'it>=1'")

@@ -12,6 +12,7 @@ from gateway.cli.parser import parser
         ("sessions lst", "Did you mean list?"),
         ("run --confg x", "Did you mean --config?"),
         ("demo --hnds", "Did you mean --hands?"),
+        ("chat --role worker", "--role belongs to bough run."),
         ("frobnicate", "There are: run, chat, init, demo, doctor"),
     ],
 )

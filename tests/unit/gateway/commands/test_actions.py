@@ -11,6 +11,7 @@ from gateway.commands.buttons import button
 from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
+from gateway.commands.people.forget import ForgetPerson, KeepPerson
 from gateway.commands.people.listing import PeoplePage, ShowPerson
 from gateway.commands.people.requests import Ignore, LetIn
 from gateway.commands.people.rights import RemovePerson, SetRole
@@ -36,6 +37,8 @@ EACH = [
     ForgetMe("telegram:1"),
     Ignore("telegram:1"),
     KeepNotes(),
+    ForgetPerson("telegram:1001"),
+    KeepPerson("telegram:1001"),
     LetIn("telegram:1"),
     NotesPage("two words", 2),
     PeoplePage(2),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from adapters.recording import RecordingAdapter
 from agent.tools.schedule.rules import Days, Every, Once, Rule, following, read, written
 from gateway.access.roles import Access
-from gateway.config import AccessConfig, EscalationConfig
+from gateway.configuration.config import AccessConfig, Config
+from gateway.configuration.current import Current
 from gateway.outbound.composer import Composer
 from gateway.schedules.due import DueSchedules
 from gateway.schedules.firing import Firing, plan
@@ -36,7 +37,7 @@ RULES: list[Rule] = [
 
 
 def due_schedules(store: Store, clock: Clock) -> DueSchedules:
-    access = Access(AccessConfig(allow=("telegram:1",)), EscalationConfig())
+    access = Access(Current(Config(access=AccessConfig(allow=("telegram:1",)))))
     composer = Composer({"telegram": RecordingAdapter(name="telegram")})
     found = DueSchedules(store, Firing(access, composer), clock)
     store.watch(lambda news: found.changed() if news.schedules else None)

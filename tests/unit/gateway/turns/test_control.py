@@ -8,14 +8,17 @@ import pytest
 
 from agent.runtime.journal import Journal
 from gateway.access.roles import Access
-from gateway.config import AccessConfig, EscalationConfig, SessionConfig
+from gateway.configuration.config import Config, SessionConfig
+from gateway.configuration.current import Current
 from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.turns.control import SessionControl
 from gateway.turns.policy.busy_policy import BusyPolicy
+from gateway.turns.scheduler import Begin
 from gateway.turns.turn import Turn
 from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.sql.store import SqlStore
+from storage.store import Transaction
 
 SESSION = 1
 
@@ -29,11 +32,17 @@ class Interrupts:
     def wake(self, session: int, begun: Turn | None = None) -> None:
         raise AssertionError("the commit wakes")
 
-    def free(self, session: int) -> bool:
-        return False
+    def begin(self, tx: Transaction, row: InboxRow, begin: Begin) -> None:
+        pass
 
     def interrupt(self, session: int) -> None:
         self.of.append(session)
+
+    def idle(self) -> bool:
+        return True
+
+    async def close(self) -> None:
+        pass
 
     @asynccontextmanager
     async def hold(self, session: int) -> AsyncIterator[bool]:
@@ -48,16 +57,22 @@ def talk(number: int, *, person: str = "1") -> InboxRow:
     )
 
 
+async def no_commands(_: int) -> int:
+    return 0
+
+
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[tuple[SessionControl, Interrupts]]:
     """A session in which a turn answers the row 1."""
     store = await SqlStore.open(f"sqlite:///{tmp_path}/bough.db")
-    access = Access(AccessConfig(), EscalationConfig())
-    questions = Questions(Composer({}), access, EscalationConfig())
+    access = Access(Current(Config()))
+    questions = Questions(Composer({}), access)
     turn = Turn(Journal(store, SESSION, 1, ()), [talk(1)], left=False)
     scheduler = Interrupts()
-    policy = BusyPolicy(access, SessionConfig())
-    yield SessionControl(store, scheduler, questions, policy, {SESSION: turn}), scheduler
+    policy = BusyPolicy(access, SessionConfig)
+    running = {SESSION: turn}
+    at = lambda _tx, session: running.get(session)  # noqa: E731
+    yield SessionControl(store, scheduler, questions, policy, running, at, no_commands), scheduler
     await store.close()
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent.runtime.journal import Journal
-from gateway.turns.scheduler import Advance, InProcessScheduler
+from gateway.turns.scheduler import FIRST_PAUSE, Advance, InProcessScheduler
 from gateway.turns.turn import Turn
+from storage.errors import StoreUnavailable
 from storage.sql.store import SqlStore
 
 
@@ -222,3 +223,51 @@ async def test_a_session_is_free_while_nothing_runs_in_it_and_nobody_holds_it() 
     turns.go_on.set()
     await until_idle(lanes)
     assert lanes.free(1)
+
+
+async def test_a_turn_that_the_store_did_not_let_go_on_is_tried_again_by_itself() -> None:
+    tries: list[int] = []
+
+    async def advance(session: int, begun: Turn | None) -> None:
+        tries.append(session)
+        if len(tries) < 3:
+            raise StoreUnavailable("its server restarts")
+
+    lanes = started_with(advance)
+    lanes.wake(7)
+    async with asyncio.timeout(60):
+        while len(tries) < 3:
+            await asyncio.sleep(0.01)
+    await lanes.close()
+    assert tries == [7, 7, 7]
+
+
+async def test_who_wakes_a_session_again_is_given_by_who_shares_it_with_others() -> None:
+    woken: list[int] = []
+
+    async def advance(session: int, begun: Turn | None) -> None:
+        raise StoreUnavailable("its server restarts")
+
+    lanes = InProcessScheduler()
+    lanes.start(advance, woken.append)
+    lanes.wake(7)
+    async with asyncio.timeout(60):
+        while not woken:
+            await asyncio.sleep(0.01)
+    await lanes.close()
+    assert woken == [7]
+
+
+async def test_nothing_is_tried_again_once_it_is_closed() -> None:
+    tries: list[int] = []
+
+    async def advance(session: int, begun: Turn | None) -> None:
+        tries.append(session)
+        raise StoreUnavailable("its server restarts")
+
+    lanes = started_with(advance)
+    lanes.wake(7)
+    await until_idle(lanes)
+    await lanes.close()
+    await asyncio.sleep(FIRST_PAUSE + 0.05)
+    assert tries == [7]

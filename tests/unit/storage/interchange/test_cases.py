@@ -328,7 +328,7 @@ SHORT_ENTRY = {"type": "compaction", "timestamp": STAMP, "summary": "", "tokensB
             ),
             "line 2: has a bough.body that is no compaction",
         ),
-        (b"\x1f\x8b\x08\x00", "line 1: is not JSON"),
+        (b"\x1f\x8b\x08\x00", "the file is packed"),
         (json.dumps(HEADER).encode("utf-16"), "line 1: is not JSON"),
     ],
 )

@@ -1,5 +1,6 @@
 """Files of sessions: what is taken from them, and what is refused."""
 
+import gzip
 import json
 from typing import Any
 
@@ -282,6 +283,8 @@ def test_a_broken_line_is_named(lines: list[Any], fault: str) -> None:
     [
         (b"", "the file is empty"),
         (b" \r\n\n", "the file is empty"),
+        (gzip.compress(file_of(HEADER), mtime=0), "the file is packed; unpack it"),
+        (b"PK\x03\x04../../etc/passwd", "the file is packed; unpack it"),
         (b"hello", "line 1: is not JSON"),
         (b"\x00\xff", "line 1: is not JSON"),
         (file_of(user("1", None)), "line 1: is no session header"),

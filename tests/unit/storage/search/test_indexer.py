@@ -84,6 +84,20 @@ async def test_what_was_there_and_what_comes_is_found(store: Store) -> None:
         assert len(await finds(store, "ferry", session, 1)) == 1
 
 
+async def test_what_another_process_left_is_found_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "LOOK_EVERY", 0.01)
+
+    async def nothing_written(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    monkeypatch.setattr(store, "grown", nothing_written)
+    async with followed(store):
+        session = await say(store, "a ferry")
+        assert len(await finds(store, "ferry", session, 1)) == 1
+
+
 async def test_a_store_that_fails_is_tried_again(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -152,7 +152,7 @@ async def test_a_pattern_that_is_not_understood_allows_no_chain(pattern: str) ->
 
 async def test_a_search_that_takes_too_long_asks_and_holds_nobody_up() -> None:
     line = Line("run_command", "1,2,3," * 30, "shell")
-    rules = Rules([rule("allow", SLOW), rule("allow")], seconds=0.2)
+    rules = Rules([rule("allow", SLOW), rule("allow")], seconds=1.0)
     deciding = asyncio.create_task(rules.decide(line))
     turns = 0
     while not deciding.done():

@@ -30,7 +30,7 @@ async def test_a_search_whose_time_is_over_leaves_what_it_found_and_no_process(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a.txt").write_text("xxy\n" + "x" * 100)
-    found = await search_process.search(query(tmp_path, CATASTROPHE), 2.0)
+    found = await search_process.search(query(tmp_path, CATASTROPHE), 4.0)
     assert found.hits == [Hit("a.txt", 1, "xxy")]
     assert found.summary is None
     assert searching() == []
