@@ -26,10 +26,14 @@ class Retention:
         if news.forgetting:
             self._news.set()
 
-    async def look(self) -> None:
-        """Do what is due. Safe at any time, and beside another process that does it."""
+    async def forget(self) -> None:
+        """Go on with everybody who is to be forgotten. Safe at any time, as `prune` is, and beside
+        another process that does it."""
         self._news.clear()
         await self.forgetters.run()
+
+    async def prune(self) -> None:
+        """Do what is due of the rest."""
         await self.pruning.tidy()
         if time.monotonic() >= self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_EVERY

@@ -28,6 +28,7 @@ TICK_EVERY = 1.0
 """Seconds between looks at what a question's policy makes due, where one follows another."""
 UNSWEPT = "unfinished work cannot be looked through"
 UNPRUNED = "what is old cannot be looked after"
+UNFORGOTTEN = "who is to be forgotten cannot be looked after"
 UNREAD = "it cannot be seen what other processes changed"
 UNHEARD = "it cannot be seen whether talk goes on"
 UNASKED = "questions cannot be looked after"
@@ -62,6 +63,7 @@ class Upkeep:
         tasks |= {"listener": self.store.listen(), "others": self._stay_current()}
         if self.membership.role.works:
             tasks |= {"jobs": self._share(jobs), "interruptions": self._hear_talk()}
+            tasks["forgetting"] = self._forget()
         return tasks
 
     def begin_no_more(self) -> None:
@@ -97,7 +99,7 @@ class Upkeep:
         periodic = {
             "look ahead": Periodic("* * * * * 5,35", self._look_at_the_clock),
             "sweep": Periodic("* * * * * 0,30", self._tried(sweep, UNSWEPT)),
-            "retention": Periodic("* * * * * 15,45", self._tried(self.retention.look, UNPRUNED)),
+            "retention": Periodic("* * * * * 15,45", self._tried(self.retention.prune, UNPRUNED)),
         }
         await jobs.work(self.advance, periodic)
 
@@ -135,7 +137,15 @@ class Upkeep:
     async def _keep(self) -> None:
         """Forget whom it is asked for, and prune what has had its time."""
         while True:
-            await self._try(self.retention.look, UNPRUNED)
+            await self._try(self.retention.forget, UNFORGOTTEN)
+            await self._try(self.retention.prune, UNPRUNED)
+            await self.retention.wait()
+
+    async def _forget(self) -> None:
+        """Beside others one process forgets people, as soon as any process notes them."""
+        while True:
+            await self._has_the_clock()
+            await self._try(self.retention.forget, UNFORGOTTEN)
             await self.retention.wait()
 
     async def _tick(self) -> None:

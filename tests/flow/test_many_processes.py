@@ -15,12 +15,14 @@ from gateway.app import bootstrap
 from gateway.configuration.config import Config
 from gateway.processes.roles import Role
 from gateway.processes.shares import CLOCK
+from gateway.retention import service
 from gateway.running.service import App
 from gateway.turns.policy import interruptions
 from storage.records.chats.people import RightDraft
 from storage.records.chats.people import Role as RightRole
 from storage.records.entries import SessionDraft, SessionKind
 from storage.records.questions import Choice, QuestionDraft
+from storage.records.retention.forgetting import Step
 from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.flow.conftest import PATIENCE, SpyModel
@@ -261,4 +263,18 @@ async def test_a_question_that_one_asks_is_closed_at_its_time_by_who_keeps_the_c
         question = await store.run(ask)
         async with asyncio.timeout(PATIENCE):
             while (await store.read(lambda tx: tx.questions.get(question))).decided_at is None:
+                await asyncio.sleep(0.02)
+
+
+async def test_whom_one_is_asked_to_forget_a_worker_forgets_at_once(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "LOOK_EVERY", 3_600.0)
+    async with processes(url, ECHO, *ROLES) as world:
+        await world.chat.say("I am here")
+        await world.hears("You said: I am here")
+        store = world.apps["ingress"].store
+        noted = await store.run(lambda tx: tx.forgettings.begin("terminal:1", "terminal:1"))
+        async with asyncio.timeout(PATIENCE):
+            while (await store.read(lambda tx: tx.forgettings.get(noted.id))).step is Step.ENTRIES:
                 await asyncio.sleep(0.02)
