@@ -131,7 +131,7 @@ async def test_a_gateway_that_is_told_to_stop_leaves_nothing_behind(
     await running.recorded_as_sent()
     await until(lambda: alive(f"9{mark}"))
     running.gateway.terminate()
-    await running.gateway.wait(patience=20)
+    await running.gateway.wait()
     assert alive(mark) == []
     await running.gateway.start()
     await running.ends("begun", "lost in the background")

@@ -80,7 +80,7 @@ async def _play(folder: Path) -> Aftermath:
                 await running.telegram.hears(one.answer, one.chat)
             *before, last = await _bring_to_hang(running, models, STOPPED)
             running.gateway.terminate()
-            status = await running.gateway.wait(patience=5)
+            status = await running.gateway.wait()
             await running.gateway.start()
             await running.telegram.hears(STOPPED.answer, STOPPED.chat)
             await running.database.settled()

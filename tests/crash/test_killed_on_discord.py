@@ -111,7 +111,7 @@ async def test_no_part_of_a_long_answer_is_sent_twice(running: Scene) -> None:
 async def test_a_button_works_after_a_restart(running: Scene) -> None:
     question = await running.asked()
     running.gateway.terminate()
-    assert await running.gateway.wait(patience=5) == 0
+    assert await running.gateway.wait() == 0
     await running.gateway.start()
     running.discord.press(question, "Stop", "ann")
     await running.said("**Decision needed**", "gone is rejected by human")

@@ -3,10 +3,11 @@ manager hears of it, and of a process that hangs."""
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.crash.patience import SECONDS, until
 from tests.crash.rules import rules
@@ -71,11 +72,12 @@ async def test_what_waits_for_the_next_start_is_named(tmp_path: Path) -> None:
 
 
 class Manager:
-    """Hears what systemd would."""
+    """Hears what systemd would, all the time: what comes to a socket that is full is lost."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
         self.heard: list[str] = []
+        asyncio.get_running_loop().add_reader(listening, self.look)
 
     def look(self) -> list[str]:
         while True:
@@ -84,21 +86,26 @@ class Manager:
             except BlockingIOError:
                 return self.heard
 
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._listening)
+
     async def hears(self, line: str) -> None:
         async with asyncio.timeout(SECONDS):
             while not any(one.startswith(line) for one in self.look()):
                 await asyncio.sleep(0.01)
 
 
-@pytest.fixture
-def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
+@pytest_asyncio.fixture(loop_scope="module")
+async def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Manager]:
     place = str(tmp_path / "notify")
     monkeypatch.setenv("NOTIFY_SOCKET", place)
     monkeypatch.setenv("WATCHDOG_USEC", "400000")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(place)
         listening.setblocking(False)
-        yield Manager(listening)
+        heard = Manager(listening)
+        yield heard
+        heard.close()
 
 
 async def test_a_manager_hears_when_it_is_ready_reloads_lives_and_stops(
