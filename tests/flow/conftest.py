@@ -33,6 +33,9 @@ class SpyModel:
         self.requests.append(request)
         async with self._asked:
             self._asked.notify_all()
+        return await self.answer(request)
+
+    async def answer(self, request: Request) -> Reply:
         return await self._model.complete(request)
 
     def of(self, tier: str) -> list[Request]:

@@ -103,6 +103,20 @@ def first_message(request: Request) -> str:
     return str(next(m["content"] for m in request.messages if m["role"] == "user"))
 
 
+class HeldModel(SpyModel):
+    """Answers the children with these goals once their gates are opened."""
+
+    def __init__(self, rules: Sequence[Rule], *goals: str) -> None:
+        super().__init__(rules)
+        self.gates = {goal: asyncio.Event() for goal in goals}
+
+    async def answer(self, request: Request) -> Reply:
+        for goal, gate in self.gates.items():
+            if f"Task: {goal}" in first_message(request):
+                await gate.wait()
+        return await super().answer(request)
+
+
 class CountingModel(SpyModel):
     """Knows how many calls of each tier run at once, at the most. The first of a worker are not
     answered before there are as many as `together` says."""

@@ -10,6 +10,7 @@ from gateway.status import progress
 from storage.store import Store
 from tests.flow.chatting import SlowModel, command
 from tests.flow.conftest import PATIENCE, Gateway, gateway
+from tests.flow.delegating import HeldModel
 
 SLOW = {
     "when": {"tier": "worker"},
@@ -30,8 +31,9 @@ async def running(g: Gateway, count: int = 1) -> None:
 
 async def test_a_child_is_stopped_by_button_and_its_sibling_goes_on(store: Store) -> None:
     quick = {"when": {"tier": "worker", "last": "Task: one"}, "reply": {"text": "x", "delay": 60}}
-    other = {"when": {"tier": "worker"}, "reply": {"text": "two is done", "delay": 1}}
-    async with gateway([delegate("one", "two"), quick, other, DONE], store=store) as g:
+    other = {"when": {"tier": "worker"}, "reply": {"text": "two is done"}}
+    model = HeldModel([delegate("one", "two"), quick, other, DONE], "two")
+    async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
         await running(g, 2)
         await g.chat.say("/agents")
@@ -39,6 +41,7 @@ async def test_a_child_is_stopped_by_button_and_its_sibling_goes_on(store: Store
         rows = {button.label for button in shown.buttons}
         assert rows == {"Pause agent 1", "Stop agent 1", "Pause agent 2", "Stop agent 2"}
         await g.chat.press(shown, "Stop agent 1")
+        model.gates["two"].set()
         await g.hears("result: ")
         results = str(g.model.of("parent")[-1].messages)
         assert "interrupted" in results

@@ -12,7 +12,7 @@ from gateway.status import agents_panel, child_control, progress
 from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import PATIENCE, Gateway, gateway
-from tests.flow.delegating import ANSWER, calls, delegates, says
+from tests.flow.delegating import ANSWER, HeldModel, calls, delegates, says
 
 THINK = calls("think", {"thought": "hm"}, turn=0)
 SLOW = [delegates({"goal": "one"}), says("never", delay=60), ANSWER]
@@ -55,13 +55,16 @@ def edits_of(g: Gateway, shown: Shown) -> list[Edit]:
 async def test_its_message_follows_the_children_to_their_end(store: Store) -> None:
     rules = [
         delegates({"goal": "one"}, {"goal": "two"}),
-        says("one is done", last="Task: one", delay=0.5),
-        says("two is done", delay=1),
+        says("one is done", last="Task: one"),
+        says("two is done"),
         ANSWER,
     ]
-    async with gateway(rules, store=store) as g:
+    model = HeldModel(rules, "one", "two")
+    async with gateway(store=store, model=model) as g:
         shown = await begun(g, 2)
+        model.gates["one"].set()
         await until(g, shown, "completed", "Pause agent 2", "Stop agent 2")
+        model.gates["two"].set()
         await until(g, shown, "completed")
         assert "running" not in shown.text
         assert shown.text.count("completed") == 2
@@ -150,12 +153,14 @@ async def test_progress_is_silent_while_it_is_kept_up_to_date(
     monkeypatch.setattr(progress, "EVERY", 0.05)
     rules = [delegates({"goal": "one"}), THINK, says("done", delay=1), ANSWER]
     rules[1]["reply"]["delay"] = 0.5
-    async with gateway(rules, store=store) as g:
+    model = HeldModel(rules, "one")
+    async with gateway(store=store, model=model) as g:
         await g.chat.say("go")
         telling = await g.hears("⏳")
         await g.chat.say("/agents")
         shown = await g.hears("now: model")
         before = len(edits_of(g, telling))
+        model.gates["one"].set()
         await until(g, shown, "completed")
         assert len(edits_of(g, telling)) - before <= 1
         await until(g, telling, "✔ Done")

@@ -9,7 +9,7 @@ from adapters.recording import RecordingAdapter, Shown
 from agent.tools.base import Effects, Traits
 from storage.sql.store import SqlStore
 from storage.store import Store
-from tests.flow.approving import Launch, launches, question_of, rule
+from tests.flow.approving import ASKED, Launch, launches, question_of, rule
 from tests.flow.conftest import ON_BOTH, PATIENCE, SpyModel, gateway
 from tests.flow.delegating import (
     ANSWER,
@@ -352,8 +352,9 @@ async def test_nobody_decides_by_waiting(store: Store) -> None:
     tool = Launch()
     config = {"escalation": {"timeout": "1s"}}
     async with gateway(RULES, store=store, tools=[tool], config=config) as g:
-        question = await question_of(g)
+        await g.chat.say("go")
         await g.hears("result: Error: not run. Nobody decided in time.")
         await g.settled()
+        (question,) = [shown for shown in g.chat.shown.values() if ASKED in shown.text]
         assert tool.launched == []
         assert not question.buttons

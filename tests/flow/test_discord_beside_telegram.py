@@ -126,12 +126,13 @@ async def test_while_discord_is_away_telegram_is_served_and_discord_catches_up(
     async with discord_gateway(tmp_path, GONE, telegram=True, started=False) as g:
         desk = g.discord.world.channel("decisions")
         g.config["escalation"] = levels(f"discord:{desk.id}")
-        g.discord.inject("GET", "/users/@me", Fail(503))
+        g.discord.inject("GET", "/users/@me", Fail(503), times=999)
         starting = asyncio.create_task(g.start())
         g.say("go")
         question = await g.hears("May it be dead?")
         assert not starting.done()
         assert g.said(desk) == []
+        g.discord.rest.injections.clear()
         await starting
         copy = await g.reads("May it be dead?", desk)
         g.discord.press(copy, "Stop", OLGA)

@@ -188,7 +188,8 @@ async def test_a_question_that_nobody_decides_ends_as_configured(tmp_path: Path)
     policy = {"timeout": "0.3s", "on_timeout": "failed"}
     async with discord_gateway(tmp_path, GONE, escalation=policy) as g:
         question = await asks(g)
-        token = g.discord.buttons(question)["Stop"]
+        posted = next(r.payload for r in g.sent() if r.payload.get("components"))
+        token = g.discord.buttons(posted)["Stop"]
         result = await result_of(g)
         assert (result["status"], result["exit_reason"]) == ("failed", "expired")
         await g.settled()

@@ -61,9 +61,8 @@ async def test_what_people_write_is_no_event(store: Store) -> None:
 async def test_a_conversation_has_the_toolsets_of_its_own(store: Store) -> None:
     own = {"tools": {"toolsets": ["file"]}, "chats": {"telegram:2": {"toolsets": []}}}
     async with gateway(RULES, store=store, config=own) as g:
-        await g.chat.say("hello", chat="1")
-        await g.chat.say("hello", chat="2")
-        await g.settled()
+        await talk(g, "hello", chat="1")
+        await talk(g, "hello", chat="2")
         offered = [
             {tool["function"]["name"] for tool in request.tools} for request in g.model.requests
         ]
