@@ -75,7 +75,7 @@ class Limits:
     _recent: deque[float] = field(default_factory=deque)
 
     def hold(self, chat: Hashable, seconds: float) -> None:
-        """Refuse all that is said in a chat for so long, from the first of it, whatever its rate."""
+        """Refuse all that is said in a chat, for so long from the first of it."""
         self._to_hold[chat] = seconds
 
     def refuse(self, chat: Hashable, rules: Sequence[tuple[Hashable, Callable[[], Rule]]]) -> float:
