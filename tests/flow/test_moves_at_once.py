@@ -1,5 +1,10 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+import pytest
+
+from gateway.turns.control import SessionControl
 from storage.records.entries import LeafMove
 from storage.store import Store
 from tests.flow.conftest import Gateway, gateway
@@ -17,9 +22,21 @@ async def _moves(bot: Gateway) -> list[LeafMove]:
     return await bot.app.store.read(lambda tx: tx.tree.leaf_moves(1))
 
 
-async def test_of_two_people_who_move_at_once_one_wins_and_the_other_is_told(store: Store) -> None:
+async def test_of_two_people_who_move_at_once_one_wins_and_the_other_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_have_looked = asyncio.Barrier(2)
+    still = SessionControl.still
+
+    @asynccontextmanager
+    async def after_both(control: SessionControl, session: int) -> AsyncIterator[int | None]:
+        await both_have_looked.wait()
+        async with still(control, session) as leaf:
+            yield leaf
+
     async with gateway([ECHO], store=store) as bot:
         await _talk(bot)
+        monkeypatch.setattr(SessionControl, "still", after_both)
         await asyncio.gather(bot.chat.say("/undo"), bot.chat.say("/undo", user="2"))
         await bot.hears("What you left is kept")
         await bot.hears("Somebody else moved this conversation at the same moment")

@@ -70,16 +70,19 @@ class Limits:
     peak: int = 0
     """The most that were let through in any one second."""
     _rules: dict[Hashable, Rule] = field(default_factory=dict)
+    _to_hold: dict[Hashable, float] = field(default_factory=dict)
     _held: dict[Hashable, float] = field(default_factory=dict)
     _recent: deque[float] = field(default_factory=deque)
 
     def hold(self, chat: Hashable, seconds: float) -> None:
-        """Refuse all that is said in a chat for so long, whatever its rate."""
-        self._held[chat] = time.monotonic() + seconds
+        """Refuse all that is said in a chat, for so long from the first of it."""
+        self._to_hold[chat] = seconds
 
     def refuse(self, chat: Hashable, rules: Sequence[tuple[Hashable, Callable[[], Rule]]]) -> float:
         """Seconds to wait, where it is over a limit; else 0, and it is counted."""
         now = time.monotonic()
+        if chat in self._to_hold:
+            self._held[chat] = now + self._to_hold.pop(chat)
         held = max(0.0, self._held.get(chat, now) - now)
         for key, make in rules:
             if key not in self._rules:
