@@ -177,6 +177,13 @@ async def until_stands(children: Children, number: int) -> None:
             await asyncio.sleep(0.01)
 
 
+async def until_queued(children: Children, number: int) -> None:
+    """It was told so, which is after others can see it in the line."""
+    async with asyncio.timeout(60):
+        while not children.active[number].queued:
+            await asyncio.sleep(0.01)
+
+
 async def line(children: Children) -> list[tuple[int, str]]:
     return await children.store.read(lambda tx: tx.directory.fact("slots:1")) or []
 
@@ -196,8 +203,8 @@ async def test_the_background_of_a_session_has_its_slots_once_for_all_processes(
         await until_stands(each, number)
     await runs(left, 1)
     await runs(right, 2)
-    assert right.active[3].queued
-    assert left.active[4].queued
+    await until_queued(right, 3)
+    await until_queued(left, 4)
     await left.end(1)
     await runs(right, 3)  # first come, first served
     assert left.running == [1]

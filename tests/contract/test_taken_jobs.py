@@ -167,6 +167,7 @@ async def test_a_job_that_ends_while_a_sign_of_life_is_late_is_over(
         if session == late:
             monkeypatch.setattr(worker, "STALLED_AFTER", -1.0)
 
+    monkeypatch.setattr(worker, "BEAT_EVERY", 6.0)  # none meanwhile: it would end the worker
     late, next_one = (await new_session(here)).id, (await new_session(here)).id
     async with working(here, advance):
         await here.run(arrive(late, "one"))
