@@ -209,7 +209,7 @@ async def test_a_unit_is_offered_where_there_is_systemd(place: Place) -> None:
     place.with_systemd()
     unit = place.folder / "config" / "systemd" / "user" / "bough.service"
     status, text = await place.piped([*place.answers(), "n"])
-    assert (status, unit.exists()) == (0, False)
+    assert (status, unit.exists()) == (0, False), text
     status, text = await place.piped(["y", *place.answers(), "y"])
     assert status == 0, text
     written = unit.read_text()

@@ -4,8 +4,9 @@ What a call may cost is set aside before it is made; what it did cost takes that
 Days are in UTC. An answer longer than OUTPUT_RESERVED can still cost more than was set aside.
 
 Of several processes each writes down what it sets aside before it looks what is left: of two that
-want the last money, whoever looks last sees the other. So they never both get it; rarely, neither
-does at first, and tries again.
+want the last money, whoever looks last sees the other. So they never both get it; where neither
+does, both try again. In each process one call at a time looks, so that many who come at once do not
+keep money from each other that is there.
 """
 
 import asyncio
@@ -53,6 +54,13 @@ class Reservation:
     """Under which others see it; "" where there are none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    failure: ModelError
+    contended: bool
+    """Other processes look at the same money."""
+
+
 TRIES = 4
 PAUSE = (0.02, 0.2)
 """Seconds between tries, while other processes look at the same money."""
@@ -77,6 +85,8 @@ class Budgets:
         """Of the day."""
         self._running: set[Reservation] = set()
         self._shared = SharedReservations(store)
+        self._looking = asyncio.Lock()
+        """One call of this process after the other."""
 
     async def reserve(self, request: Request) -> Reservation:
         """Set aside what a call may cost. ModelError of the kind BUDGET where too little is left.
@@ -111,29 +121,37 @@ class Budgets:
             await self._shared.settle(reservation.key, cost)
 
     async def _reserve_among_others(self, pots: tuple[Pot, ...], cost: float | None) -> Reservation:
-        names = [pot.name for pot in pots]
         for tries_left in reversed(range(TRIES)):
-            key = await self._shared.enter(names, cost or 0.0)
-            contended = False
-            try:
-                now, booked, others = await self._store.read(partial(self._look, pots=pots))
-                contended = others.contended
-                # From here to the end nothing is awaited.
-                self._note(now, booked)
-                for pot in pots:
-                    own = sum(one.amount for one in self._running if pot in one.pots)
-                    self._check(pot, cost, now, own + others.dollars[pot.name])
-            except BaseException as failure:
-                await self._shared.drop(key)
-                if not (tries_left and contended and isinstance(failure, ModelError)):
-                    raise
-                await asyncio.sleep(random.uniform(*PAUSE))  # noqa: S311
-            else:
-                reservation = Reservation(self._day, pots, cost or 0.0, key)
-                self._running.add(reservation)
-                self._shared.decided(key)
-                return reservation
+            async with self._looking:
+                found = await self._try(pots, cost)
+            match found:
+                case Reservation():
+                    return found
+                case _Refused(failure, contended):
+                    if not (tries_left and contended):
+                        raise failure
+            await asyncio.sleep(random.uniform(*PAUSE))  # noqa: S311
         raise AssertionError("the last try raises")
+
+    async def _try(self, pots: tuple[Pot, ...], cost: float | None) -> Reservation | _Refused:
+        key = await self._shared.enter([pot.name for pot in pots], cost or 0.0)
+        try:
+            now, booked, others = await self._store.read(partial(self._look, pots=pots))
+            # From here to the end nothing is awaited.
+            self._note(now, booked)
+            for pot in pots:
+                own = sum(one.amount for one in self._running if pot in one.pots)
+                self._check(pot, cost, now, own + others.dollars[pot.name])
+        except ModelError as failure:
+            await self._shared.drop(key)
+            return _Refused(failure, others.contended)
+        except BaseException:
+            await self._shared.drop(key)
+            raise
+        reservation = Reservation(self._day, pots, cost or 0.0, key)
+        self._running.add(reservation)
+        self._shared.decided(key)
+        return reservation
 
     def _look(
         self, tx: Transaction, pots: tuple[Pot, ...]
@@ -164,11 +182,23 @@ class Budgets:
             raise ModelError(ModelErrorKind.BUDGET, text)
         running = f"{dollars(aside)} set aside for calls that run now" if aside else ""
         facts = [f"{dollars(spent)} of {dollars(pot.limit)} spent", running, may_cost]
-        raise ModelError(
-            ModelErrorKind.BUDGET,
-            f"The budget {pot.title} for today is used up: {', '.join(filter(None, facts))}. "
-            f"It opens again at 00:00 UTC, in {age(midnight(now) + DAY - now)}.",
+        enough = spent < pot.limit if cost is None else spent + cost <= pot.limit
+        raise ModelError(ModelErrorKind.BUDGET, _none_left(pot, facts, now, enough=enough))
+
+
+def _none_left(pot: Pot, facts: list[str], now: float, *, enough: bool) -> str:
+    """`enough`: it would be, if no other call ran."""
+    found = ", ".join(filter(None, facts))
+    if enough:
+        return (
+            f"What is left of the budget {pot.title} for today is taken by other calls: {found}. "
+            "Try again in a minute."
         )
+    opens = age(midnight(now) + DAY - now)
+    return (
+        f"The budget {pot.title} for today is used up: {found}. "
+        f"It opens again at 00:00 UTC, in {opens}."
+    )
 
 
 class Budgeted:
