@@ -26,7 +26,8 @@ class Share:
 
 DELIVERY = Share(BUCKETS, "delivers:")
 CLOCK = Share(("clock",), "keeps the clock:")
-"""To begin at their times what is scheduled and what a question's policy makes due."""
+"""To begin at their times what is scheduled and what a question's policy makes due, and to forget
+people."""
 
 
 def receiving(platform: str, feeds: tuple[str, ...]) -> Share:

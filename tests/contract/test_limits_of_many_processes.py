@@ -59,6 +59,19 @@ async def test_money_that_is_only_set_aside_is_not_called_used_up(pair: Pair) ->
     assert "used up" not in str(told.value)
 
 
+async def test_a_budget_that_is_used_up_is_told_before_one_that_is_only_set_aside(
+    pair: Pair,
+) -> None:
+    limits = BudgetsConfig(conversation_day=1.5 * CALL, day=2.5 * CALL)
+    elsewhere = Request(PRICED, REQUEST.messages, purpose=Purpose("telegram:2", "telegram:2"))
+    left, right = (Budgets(store, lambda: limits) for store in pair)
+    dear = await right.reserve(elsewhere)
+    await left.reserve(REQUEST)
+    await right.settle(dear, 1.6 * CALL)
+    with pytest.raises(ModelError, match="of all conversations together for today is used up"):
+        await right.reserve(REQUEST)
+
+
 async def test_what_another_process_set_aside_is_not_there_until_its_call_is_over(
     pair: Pair,
 ) -> None:

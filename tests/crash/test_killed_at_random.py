@@ -64,7 +64,7 @@ class Witness:
         self.kills -= 1
         await asyncio.sleep(self.chance.uniform(0, LATEST))
         await self.running.gateway.kill()
-        await asyncio.sleep(0.05)  # what it had sent is read by the stand-in
+        await self.running.telegram.has_read_all()
         unrecorded = set(map(beginning, self.running.database.unsent("post")))
         arrived = self.arrived() - Counter(self.in_flight)
         in_flight = [text for text in unrecorded if arrived[text]]

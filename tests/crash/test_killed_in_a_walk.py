@@ -171,7 +171,7 @@ class Storm:
     async def kill(self) -> None:
         await asyncio.sleep(self.chance.uniform(0, LATEST))
         await self.running.gateway.kill()
-        await asyncio.sleep(0.05)  # what it had sent is read by the stand-in
+        await self.running.telegram.has_read_all()
         sent = len(self.running.telegram.messages(ANN)) - self.trees.recorded()
         assert sent - self.twice in (0, 1)
         self.twice = sent

@@ -39,7 +39,7 @@ async def told(running: Scene, words: str) -> None:
 
 
 async def test_a_turn_that_runs_may_end_and_its_answer_is_sent(tmp_path: Path) -> None:
-    slow = {"parent": {"model": write_rules(tmp_path, rules(delay=2))}}
+    slow = {"parent": {"model": write_rules(tmp_path, rules(delay=5))}}
     async with scene(tmp_path, slow, server={"drain": "60s"}) as running:
         await begun(running)
         running.gateway.terminate()

@@ -76,6 +76,8 @@ class TelegramServer:
             "supports_inline_queries": False,
         }
         self._waiting: set[asyncio.Event] = set()
+        self._busy = 0
+        """Requests that are carried out now; none that wait for updates."""
         self._faults: deque[Fault] = deque()
         self._spec = Spec()
         self.world = World(me, self.clock, self._changed)
@@ -208,6 +210,18 @@ class TelegramServer:
         )
         return found[-1]
 
+    async def has_read_all(self) -> None:
+        """Once what a bot that is gone had sent is carried out: it may still be on its way here."""
+        server = self._runner.server
+        assert server is not None
+        still = 0
+        async with asyncio.timeout(60):
+            while still < 3:
+                await asyncio.sleep(0.02)
+                # One that waits for updates waits on when nobody is there any more.
+                there = any(one.transport is not None for one in server.connections)
+                still = 0 if there or self._busy else still + 1
+
     # What goes wrong
 
     def fail_next(
@@ -262,12 +276,15 @@ class TelegramServer:
         except ValueError as error:
             return refusal(bad_request(f"can't parse the parameters: {error}"))
         self.sent.append(call)
+        counts = method != "getUpdates"
+        self._busy += counts
         try:
             return await self._answer(request, call)
         except ApiError as error:
             call.result = error
             return refusal(error)
         finally:
+            self._busy -= counts
             self._changed()
 
     def _faults_of(self, call: Call) -> list[str]:

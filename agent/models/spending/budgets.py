@@ -103,9 +103,7 @@ class Budgets:
         now, booked = await self._store.read(lambda tx: _booked(tx, pots))
         # From here to the end nothing is awaited: no other call can take the same money.
         self._note(now, booked)
-        for pot in pots:
-            aside = sum(one.amount for one in self._running if pot in one.pots)
-            self._check(pot, cost, now, aside)
+        self._check(cost, now, {pot: self._aside(pot) for pot in pots})
         reservation = Reservation(self._day, pots, cost or 0.0)
         self._running.add(reservation)
         return reservation
@@ -139,9 +137,8 @@ class Budgets:
             now, booked, others = await self._store.read(partial(self._look, pots=pots))
             # From here to the end nothing is awaited.
             self._note(now, booked)
-            for pot in pots:
-                own = sum(one.amount for one in self._running if pot in one.pots)
-                self._check(pot, cost, now, own + others.dollars[pot.name])
+            aside = {pot: self._aside(pot) + others.dollars[pot.name] for pot in pots}
+            self._check(cost, now, aside)
         except ModelError as failure:
             await self._shared.drop(key)
             return _Refused(failure, others.contended)
@@ -167,38 +164,55 @@ class Budgets:
             for pot, spent in booked.items():
                 self._spent[pot] = max(self._spent.get(pot, 0.0), spent)
 
-    def _check(self, pot: Pot, cost: float | None, now: float, aside: float) -> None:
-        """`aside`: dollars for other calls that run now."""
-        spent = self._spent.get(pot, 0.0)
-        left = pot.limit - spent - aside
-        if left > 0 if cost is None else cost <= max(left, 0.0):
-            return
-        may_cost = f"the next call may cost {dollars(cost)}" if cost else ""
-        if cost is not None and cost > pot.limit:
-            text = (
-                f"The budget {pot.title} for a day is too small for a single call: "
-                f"{dollars(pot.limit)}, and {may_cost}. Tell the bot's owner."
-            )
-            raise ModelError(ModelErrorKind.BUDGET, text)
-        running = f"{dollars(aside)} set aside for calls that run now" if aside else ""
-        facts = [f"{dollars(spent)} of {dollars(pot.limit)} spent", running, may_cost]
-        enough = spent < pot.limit if cost is None else spent + cost <= pot.limit
-        raise ModelError(ModelErrorKind.BUDGET, _none_left(pot, facts, now, enough=enough))
+    def _aside(self, pot: Pot) -> float:
+        """For calls of this process."""
+        return sum(one.amount for one in self._running if pot in one.pots)
+
+    def _check(self, cost: float | None, now: float, aside: Mapping[Pot, float]) -> None:
+        """`aside`: dollars for other calls that run now, of each pot that this one draws on. What
+        is used up goes before what is only set aside: no call that ends changes it."""
+        for pot in aside:
+            spent = self._spent.get(pot, 0.0)
+            if not _enough(cost, pot.limit - spent):
+                raise ModelError(ModelErrorKind.BUDGET, _used_up(pot, spent, cost, now, aside[pot]))
+        for pot, taken in aside.items():
+            spent = self._spent.get(pot, 0.0)
+            if not _enough(cost, pot.limit - spent - taken):
+                raise ModelError(ModelErrorKind.BUDGET, _taken(pot, spent, cost, taken))
 
 
-def _none_left(pot: Pot, facts: list[str], now: float, *, enough: bool) -> str:
-    """`enough`: it would be, if no other call ran."""
-    found = ", ".join(filter(None, facts))
-    if enough:
+def _enough(cost: float | None, left: float) -> bool:
+    return left > 0 if cost is None else cost <= max(left, 0.0)
+
+
+def _used_up(pot: Pot, spent: float, cost: float | None, now: float, aside: float) -> str:
+    if cost is not None and cost > pot.limit:
         return (
-            f"What is left of the budget {pot.title} for today is taken by other calls: {found}. "
-            "Try again in a minute."
+            f"The budget {pot.title} for a day is too small for a single call: "
+            f"{dollars(pot.limit)}, and the next call may cost {dollars(cost)}. "
+            "Tell the bot's owner."
         )
     opens = age(midnight(now) + DAY - now)
     return (
-        f"The budget {pot.title} for today is used up: {found}. "
+        f"The budget {pot.title} for today is used up: {_facts(pot, spent, cost, aside)}. "
         f"It opens again at 00:00 UTC, in {opens}."
     )
+
+
+def _taken(pot: Pot, spent: float, cost: float | None, aside: float) -> str:
+    return (
+        f"What is left of the budget {pot.title} for today is taken by other calls: "
+        f"{_facts(pot, spent, cost, aside)}. Try again in a minute."
+    )
+
+
+def _facts(pot: Pot, spent: float, cost: float | None, aside: float) -> str:
+    found = [f"{dollars(spent)} of {dollars(pot.limit)} spent"]
+    if aside:
+        found.append(f"{dollars(aside)} set aside for calls that run now")
+    if cost:
+        found.append(f"the next call may cost {dollars(cost)}")
+    return ", ".join(found)
 
 
 class Budgeted:

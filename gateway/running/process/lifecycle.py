@@ -59,7 +59,8 @@ class Lifecycle:
     def _stop(self, running: "asyncio.Task[None]") -> None:
         if self._ending is not None:
             log.info("Stopping at once.")
-            self._cut(running)
+            if not self._ending.cancel():  # it cuts, once: a second cut would break off the closing
+                self._cut(running)
             return
         self._ending = asyncio.create_task(self._end(running), name="end")
 
