@@ -121,7 +121,9 @@ async def test_it_goes_to_the_session_that_the_conversation_is_in_then(store: St
         after = await bound(store)
         assert after is not None
         assert before != after
-        assert await store.read(lambda tx: tx.tree.session(after).leaf) is not None
+        async with asyncio.timeout(PATIENCE):
+            while await store.read(lambda tx: tx.tree.session(after).leaf) is None:
+                await asyncio.sleep(0.02)
 
 
 async def test_who_may_not_talk_any_more_has_nothing_done_and_owners_hear_of_it(
