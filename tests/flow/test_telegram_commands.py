@@ -169,7 +169,9 @@ async def test_new_during_work_that_a_decision_started_lets_it_go_on(tmp_path: P
     again = {"when": {"tier": "worker"}, "reply": {"text": "narrated", "delay": 0.5}}
     rules = [delegate(TABLE), report(2, "match") | {"times": 1}, again | {"times": 1}, RULES[1]]
     async with telegram_gateway(tmp_path, [*rules, *RULES[2:]]) as g:
-        g.press(await asks(g), "Try again")
+        question = await asks(g)
+        await g.settled()  # the turn that asked is over: work that goes on in it would end with it
+        g.press(question, "Try again")
         while len(g.asked("worker")) < 2:
             await asyncio.sleep(0.01)
         g.say("/new")
