@@ -12,6 +12,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from tests.stand_ins.serving import listen
+
 PROTOBUF = "application/x-protobuf"
 PATIENCE = 90.0
 
@@ -92,11 +94,8 @@ async def collector() -> AsyncIterator[Collector]:
     app = web.Application()
     app.router.add_post("/{path:.*}", made.take)
     runner = web.AppRunner(app)
-    await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        made.url = f"http://127.0.0.1:{await listen(runner)}"
         yield made
     finally:
         await runner.cleanup()

@@ -9,6 +9,7 @@ from aiohttp import web
 from agent.models.base import ModelError, ModelSpec, Request
 from agent.models.litellm.model import LitellmModel
 from storage.records.entries import Json, message
+from tests.stand_ins.serving import listen
 
 PROVIDERS = {
     "openai": "openai/gpt-5-mini",
@@ -40,11 +41,8 @@ async def catching() -> AsyncIterator[Catcher]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", catcher.refuse)
     runner = web.AppRunner(app)
-    await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        catcher.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        catcher.url = f"http://127.0.0.1:{await listen(runner)}"
         yield catcher
     finally:
         await runner.cleanup()
