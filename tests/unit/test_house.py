@@ -7,18 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 FILES = {
     str(path.relative_to(ROOT)): path
     for package in ("gateway", "adapters", "agent", "storage")
     for path in sorted((ROOT / package).rglob("*.py"))
 }
-LONGEST_FILE = 400
+LONGEST_FILE = 500
 LONGEST_FUNCTION = 50
 """Lines."""
-MOST_MODULES = 12
+MOST_MODULES = 20
 """Of a folder, but for migrations: each is one more, for ever."""
 
 
@@ -28,14 +26,16 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
     )
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_is_one_idea_and_a_function_one_step(name: str) -> None:
-    text = FILES[name].read_text(encoding="utf-8")
-    assert text.count("\n") <= LONGEST_FILE
-    lengths = {
-        one.name: 1 + (one.end_lineno or 0) - one.lineno for one in functions(ast.parse(text))
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FUNCTION} == {}
+def test_a_file_is_one_idea_and_a_function_one_step() -> None:
+    too_long = {}
+    for name, path in FILES.items():
+        text = path.read_text(encoding="utf-8")
+        if (lines := text.count("\n")) > LONGEST_FILE:
+            too_long[name] = lines
+        for one in functions(ast.parse(text)):
+            if (lines := 1 + (one.end_lineno or 0) - one.lineno) > LONGEST_FUNCTION:
+                too_long[f"{name}: {one.name}"] = lines
+    assert too_long == {}
 
 
 def test_a_folder_is_small_enough_to_be_looked_over() -> None:
@@ -44,11 +44,10 @@ def test_a_folder_is_small_enough_to_be_looked_over() -> None:
     assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith("__init__.py")])
-def test_a_package_says_what_lives_there_and_does_nothing_else(name: str) -> None:
-    tree = ast.parse(FILES[name].read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree)
-    assert len(tree.body) == 1
+def test_a_package_says_what_lives_there_and_does_nothing_else() -> None:
+    packages = {n: ast.parse(p.read_text()) for n, p in FILES.items() if n.endswith("__init__.py")}
+    wrong = [n for n, t in packages.items() if not ast.get_docstring(t) or len(t.body) != 1]
+    assert wrong == []
 
 
 def test_no_module_hides_one_of_the_standard_library() -> None:
