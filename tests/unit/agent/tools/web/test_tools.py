@@ -314,7 +314,7 @@ async def test_the_search_service_may_be_private_and_pages_beside_it_may_not(
 ) -> None:
     client = WebClient(config_of(services, "searxng"))
     try:
-        assert await client.search("x", 1)
+        assert await client.search("x", 1, "telegram:1")
         with pytest.raises(ToolError, match="only public pages"):
             await FetchUrl(client, 3_000).run(call(url=f"{services.url}/searxng/search"))
     finally:
