@@ -54,15 +54,16 @@ class FairPlaces:
         finally:
             self.give_back(whose)
 
-    async def take(self, whose: str) -> None:
-        """As `place`; each is given back once."""
+    async def take(self, whose: str, *, patient: bool = False) -> None:
+        """As `place`; each is given back once. `patient`: it is waited for as long as it takes,
+        because what is done there must not be left undone."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(whose, OrderedDict())[place] = None
         self._serve()
         if place.done():
             return
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(None if patient else self._patience):
                 await place
         except BaseException as error:
             self._leave(whose, place)
@@ -115,10 +116,10 @@ class FairThreads:
         self.places = FairPlaces(most, what, patience)
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="fair")
 
-    async def run(self, whose: str, work: Callable[[], T]) -> T:
-        """What the work gives, which blocks. ToolError where no thread came in time. Cancelled,
-        the work goes on, and keeps its place until it ends."""
-        await self.places.take(whose)
+    async def run(self, whose: str, work: Callable[[], T], *, patient: bool = False) -> T:
+        """What the work gives, which blocks. ToolError where no thread came in time, but for the
+        `patient`. Cancelled, the work goes on, and keeps its place until it ends."""
+        await self.places.take(whose, patient=patient)
         loop = asyncio.get_running_loop()
         try:
             future = self._threads.submit(contextvars.copy_context().run, work)

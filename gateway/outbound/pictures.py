@@ -9,6 +9,8 @@ import logging
 
 from PIL import Image, ImageOps
 
+from agent.fairness import FairThreads
+
 log = logging.getLogger(__name__)
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
@@ -19,6 +21,12 @@ LONGEST_SIDE = 4_096
 MOST_BYTES = 8_000_000
 """Of a picture as it is shown; a larger one is written as JPEG, or is a document."""
 _QUALITY = 90
+_MOST_SCANS = 100
+"""Of a JPEG, thumbnails inside included. Others have about ten; each takes as long as the whole
+picture to decode, and a file of 20 MB has room for a million."""
+DECODING = FairThreads(2, "pictures")
+"""For all that decodes or draws pictures. Decoded, the largest takes some hundred megabytes,
+whatever its file has: four of them at once would be more than a small machine has."""
 
 
 def shown_picture(data: bytes) -> tuple[bytes, str] | None:
@@ -27,6 +35,8 @@ def shown_picture(data: bytes) -> tuple[bytes, str] | None:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS or getattr(image, "is_animated", False):
+                return None
+            if has_many_scans(data):
                 return None
             was_jpeg = image.format == "JPEG"
             if was_jpeg:
@@ -46,6 +56,11 @@ def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
             return data, ".png"
     data = saved(on_white(made) if clear else made, "JPEG", quality=_QUALITY)
     return (data, ".jpg") if len(data) <= MOST_BYTES else None
+
+
+def has_many_scans(data: bytes) -> bool:
+    """Whether it is a JPEG that takes for ever to decode."""
+    return data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > _MOST_SCANS
 
 
 def made_anew(image: Image.Image, longest_side: int) -> tuple[Image.Image, bool]:

@@ -173,8 +173,8 @@ class Guarded:
             raise ToolError(f"a rule of [[tools.rules]] forbids {self.name} for {quote(line, 300)}")
         if decision is Decision.ASK or (decision is None and self.traits.needs_approval):
             raise ToolError(
-                f"a person must agree to {self.name} for {quote(line, 300)}; call it with that, so that "
-                "they are asked"
+                f"a person must agree to {self.name} for {quote(line, 300)}; call it with that, "
+                "so that they are asked"
             )
 
     async def _requested(self, call: Call) -> Requested:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from agent.errors import ToolError
 from agent.settings import ToolsConfig, resolve_template
-from agent.tools.base import Call
+from agent.tools.base import Call, Setting
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
@@ -95,16 +97,17 @@ class Terminal:
     def workspace(self, home: int) -> Workspace:
         return Workspace(resolve_template(self._config.workspace, home))
 
-    async def check(self, home: int) -> None:
+    async def check(self, setting: Setting) -> None:
         """Raises ToolError where no command can be run for a chat's session."""
-        await asyncio.to_thread(self._launcher, home)
+        await FILE_THREADS.run(setting.address, partial(self._launcher, setting.home))
 
     async def shell(self, call: Call, home: int) -> Shell:
         """What a call finds: all of one reply find the same, whichever ends first. Where its
         directory is gone, or behind a link by now, it is the workspace: people who are asked are
         shown where it will run."""
         found = await self._kept_shell(call)
-        if await asyncio.to_thread(_is_folder, self.workspace(home), found.directory):
+        look = partial(_is_folder, self.workspace(home), found.directory)
+        if await FILE_THREADS.run(call.address, look):
             return found
         return replace(found, directory="")
 
@@ -220,7 +223,9 @@ class Terminal:
 
     async def _run(self, going: Going) -> Over:
         wanted = going.wanted
-        launcher, place = await asyncio.to_thread(self._launcher, wanted.setting.home)
+        address = wanted.call.address
+        prepare = partial(self._launcher, wanted.setting.home)
+        launcher, place = await FILE_THREADS.run(address, prepare)
         before = await self.shell(wanted.call, wanted.setting.home)
         command = going.command = await self._started(wanted, before)
         order = Order(
@@ -290,7 +295,8 @@ class Terminal:
         name = f"{OUTPUTS}/command-{command}.txt"
         workspace = self.workspace(wanted.setting.home)
         try:
-            await asyncio.to_thread(workspace.write, name, output.whole())
+            write = partial(workspace.write, name, output.whole())
+            await FILE_THREADS.run(wanted.call.address, write, patient=True)
         except WorkspaceError as error:
             return "", f"its output could not be kept: {error}"
         return name, ""
