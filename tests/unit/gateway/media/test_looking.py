@@ -1,10 +1,14 @@
+import asyncio
 import io
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from gateway.media.looking import LONGEST_TEXT, NOT_SHOWN, SMALL_TEXT, look
 from gateway.media.sniffing import media_type_of
+from gateway.outbound.pictures import DECODING
 from tests.support.pdfs import pdf
 from tests.support.photos import picture
 
@@ -69,3 +73,16 @@ async def test_a_pdf_is_told_up_to_a_bound_and_a_broken_one_is_said_to_be() -> N
 @pytest.mark.parametrize("data", [b"", b"\0\1\2", packed(), b"OggS\0"])
 async def test_of_everything_else_it_is_said_that_it_is_not_shown(data: bytes) -> None:
     assert (await look(data, "", "telegram:1")).fault == NOT_SHOWN
+
+
+async def test_pictures_that_take_for_ever_keep_only_their_own_conversation_waiting() -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    let_go = threading.Event()
+    hostile = [
+        asyncio.create_task(DECODING.run("telegram:hostile", let_go.wait)) for _ in range(12)
+    ]
+    await asyncio.sleep(0)
+    assert (await look(picture(), "image/png", "telegram:other")).picture is not None
+    assert not any(task.done() for task in hostile)
+    let_go.set()
+    await asyncio.gather(*hostile)
