@@ -20,6 +20,11 @@ T = TypeVar("T")
 _Queue = OrderedDict[asyncio.Future[None], None]
 
 
+def is_fair(held: int, free: int) -> bool:
+    """Whether who holds so many places may take another."""
+    return held < free
+
+
 class FairPlaces:
     """A bounded number of places. Belongs to one event loop at a time."""
 
@@ -43,7 +48,7 @@ class FairPlaces:
 
     def may_take(self, whose: str) -> bool:
         """Whether a conversation may take a place now, whoever waits."""
-        return self._held[whose] < self.free
+        return is_fair(self._held[whose], self.free)
 
     @asynccontextmanager
     async def place(self, whose: str) -> AsyncIterator[None]:

@@ -31,8 +31,8 @@ B = TypeVar("B", bound=BaseModel)
 
 
 MayReach = Callable[[str], Awaitable[None]]
-"""Raises ToolError, which says why, where a call must not reach this line. It is another than the one
-that the call was held against the rules with."""
+"""Raises ToolError, which says why, where a call must not reach this line. It is another than
+the one that the call was held against the rules with."""
 
 
 async def reaches_anything(_: str) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from agent.errors import ToolError
+from agent.fairness import is_fair
 from agent.settings import ToolsConfig, resolve_template
 from agent.tools.base import Call, Setting
 from agent.tools.files.common import FILE_THREADS
@@ -185,8 +186,9 @@ class Terminal:
 
     def _enter(self, wanted: Wanted) -> Going:
         together = sum(g.wanted.setting.home == wanted.setting.home for g in self._going)
-        if together >= MOST_TOGETHER or len(self._going) >= MOST_IN_ALL:
-            whose = "in this chat" if together >= MOST_TOGETHER else "in all chats together"
+        few_left = not is_fair(together, MOST_IN_ALL - len(self._going))
+        if together >= MOST_TOGETHER or few_left:
+            whose = "in all chats together" if few_left else "in this chat"
             raise ToolError(
                 f"too many commands run {whose}; nothing was done. Wait until one has ended, or "
                 "end one with stop_command"

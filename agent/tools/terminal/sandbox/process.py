@@ -107,6 +107,7 @@ class Running:
         began = time.monotonic()
         async with launcher.start(self.order) as started:
             told, first = _Collected(TOLD_LIMIT), _Collected(_INFO_LIMIT)
+            told.known.set()  # the command writes it: it names no process, and is not read for one
             async with _reading(started.told, told), _reading(started.info, first):
                 await self._to_its_end(started, first)
                 with suppress(TimeoutError):

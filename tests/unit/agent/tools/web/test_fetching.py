@@ -495,7 +495,7 @@ async def test_a_redirect_that_may_not_be_followed_is_never_asked_for() -> None:
         wire = Rerouted({PUBLIC: site.port, OTHER: site.port})
         fetcher = Fetcher(resolver, limits=SMALL, wire=wire)
         request = Request(parse_url("http://site.example/"), "")
-        with pytest.raises(ToolError, match="not http://other.example/"):
+        with pytest.raises(ToolError, match=r"not http://other\.example/"):
             await fetcher.get(request, lambda *_: True, not_there)
         assert [asked.path for asked in site.requests] == ["/", "/on"]
         assert resolver.asked == ["site.example", "site.example"]
