@@ -7,6 +7,7 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.backoff import backoff
 from agent.errors import ToolError
 from agent.tools.base import NOTHING_DONE, Call, Done, Effects, Toolset, Traits, validate
 from agent.tools.files.common import (
@@ -23,7 +24,7 @@ EDIT_LIMIT = 5_000_000
 """Bytes of a file that is edited, before and after."""
 PATIENCE = 5.0
 """Seconds for which the lock of a folder is waited for."""
-_PAUSE = 0.02
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 
 WROTE = re.compile(
     r"(?:Wrote|Edited) (?P<path>[^\n]+): [\d,]+ bytes, [\d,]+ lines\.(?:\n.*)?\Z", re.S
@@ -97,14 +98,14 @@ class EditFile(FileTool):
 async def _edited(call: Call, edit: Callable[[], str]) -> str:
     """While another holds the lock of the folder, no thread is held by who waits for it."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + PATIENCE
+    end, pauses = loop.time() + PATIENCE, backoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=True)
     while True:
         try:
             return await FILE_THREADS.run(call.address, edit)
         except Busy:
             if loop.time() > end:
                 raise
-        await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(next(pauses))
 
 
 def _edit(workspace: Workspace, path: str, arguments: EditArguments) -> str:

@@ -96,6 +96,14 @@ def scans(many: int) -> bytes:
     return data[:-2] + last * many + data[-2:]
 
 
+def test_what_stands_behind_a_jpeg_or_in_its_other_parts_is_no_scan() -> None:
+    data = scans(0)
+    noise = b"\xff\xda" * 1_000
+    assert model_picture(data + noise) is not None
+    comment = b"\xff\xfe" + (len(noise) + 2).to_bytes(2, "big") + noise
+    assert model_picture(data[:2] + comment + data[2:]) is not None
+
+
 def test_a_jpeg_that_would_be_decoded_for_ever_is_none() -> None:
     assert model_picture(scans(0)) is not None
     assert model_picture(scans(20)) is not None
