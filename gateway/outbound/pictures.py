@@ -23,8 +23,8 @@ MOST_BYTES = 8_000_000
 """Of a picture as it is shown; a larger one is written as JPEG, or is a document."""
 _QUALITY = 90
 _MOST_SCANS = 100
-"""Of a JPEG. Others have about ten; each takes as long as the whole picture to decode, and a file of
-20 MB has room for a million."""
+"""Of a JPEG. Others have about ten; each takes as long as the whole picture to decode, and a file
+of 20 MB has room for a million."""
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 _SCAN, _END = 0xDA, 0xD9
 DECODING = FairThreads(2, "pictures")
