@@ -226,8 +226,8 @@ class Terminal:
     async def _run(self, going: Going) -> Over:
         wanted = going.wanted
         address = wanted.call.address
-        prepare = partial(self._launcher, wanted.setting.home)
-        launcher, place = await FILE_THREADS.run(address, prepare)
+        launch = partial(self._launcher, wanted.setting.home)
+        launcher, place = await FILE_THREADS.run(address, launch)
         before = await self.shell(wanted.call, wanted.setting.home)
         command = going.command = await self._started(wanted, before)
         order = Order(
