@@ -33,6 +33,7 @@ from agent.runtime.steps.agent import Agent
 from agent.settings import DelegationConfig, ToolsConfig, resolve_template
 from agent.tools.approval.guard import Guard
 from agent.tools.base import Call, Kit, Setting, Tool, Toolset, toolbox, with_parts
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.tools import ReadFile, file_tools, page_for
 from agent.tools.files.workspace import FileState, Workspace
 from agent.tools.think import ThinkTool
@@ -206,7 +207,9 @@ class AgentFactory:
         read: Read = _no_files
         if request.reads:
             read = partial(self._read, reader(self._workspace(request.home)))
-        return await asyncio.to_thread(lambda: prune(hydrate(handoff, read), limit))
+        return await FILE_THREADS.run(
+            f"session {request.home}", lambda: prune(hydrate(handoff, read), limit)
+        )
 
     def _read(self, read: Read, path: str) -> tuple[str, FileState] | str:
         """What is handed over gets past no rule, and neither do secrets in it. Blocks."""

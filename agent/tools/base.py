@@ -6,7 +6,7 @@ says what was wrong, and the turn goes on.
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -30,6 +30,15 @@ CLEARER = {"model_type": "Input should be an object"}
 B = TypeVar("B", bound=BaseModel)
 
 
+MayReach = Callable[[str], Awaitable[None]]
+"""Raises ToolError, which says why, where a call must not reach this line. It is another than
+the one that the call was held against the rules with."""
+
+
+async def reaches_anything(_: str) -> None:
+    """No guard stands before the tool."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a tool, with its place in the session."""
@@ -48,6 +57,7 @@ class Call:
     """Where the call waited and is run again: the question that it waited for."""
     told: frozenset[int] | None = None
     """Where the call has a result already: those of its delegations that were told with it."""
+    may_reach: MayReach = field(default=reaches_anything, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ a `Messenger` that it gives. What is sent goes out with the transaction that app
 result, so it is sent once, whatever is killed in between.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -32,6 +32,7 @@ from agent.tools.base import (
     validate,
     with_parts,
 )
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import Content, Workspace, WorkspaceError, shown
 from storage.records.entries import Entry, Json, Kind
 from storage.store import Store, Transaction
@@ -172,12 +173,14 @@ class SendFile:
         most = self._messenger.largest_file(call.address)
         workspace = self._find(call.session)
         try:
-            content = await asyncio.to_thread(_read, workspace, path, most, before)
+            content = await FILE_THREADS.run(
+                call.address, partial(_read, workspace, path, most, before)
+            )
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was sent") from None
         if not content.data:
             raise ToolError(f"{shown(path)}: the file is empty; nothing was sent")
-        if await asyncio.to_thread(_tells, content.data, self._redact):
+        if await FILE_THREADS.run(call.address, partial(_tells, content.data, self._redact)):
             raise ToolError(
                 f"{shown(path)}: a secret of this bot stands in it, which no chat is to see; "
                 "nothing was sent"
@@ -194,7 +197,9 @@ class SendFile:
         arguments = validate(FileArguments, call.arguments)
         workspace = self._find(call.session)
         try:
-            return arguments, await asyncio.to_thread(workspace.file_path, arguments.path)
+            return arguments, await FILE_THREADS.run(
+                call.address, partial(workspace.file_path, arguments.path)
+            )
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was sent") from None
 

@@ -145,7 +145,7 @@ async def _web(config: Config) -> list[Finding]:
         return [Finding("web", True, text)]
     client = web_client(config)
     try:
-        found = await client.search("test", 1)
+        found = await client.search("test", 1, "")
     except ToolError as error:
         return [Finding("web", False, str(error))]
     finally:

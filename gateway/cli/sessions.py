@@ -82,7 +82,7 @@ async def _import(arguments: argparse.Namespace, store: Store, config: Config) -
     """Owners find the session among theirs: who may use this command line owns the bot."""
     imported = read_session(_read(arguments.file), time.time())
     blobs = blobs_of(config.storage.url, store)
-    take = await prepared(store, keep_pictures(blobs, at_hand(imported)))
+    take = await prepared(store, keep_pictures(blobs, at_hand(imported), ""))
     owners = {LOCAL, *(owner for owner in config.access.owners if not owner.endswith("*"))}
 
     def work(tx: Transaction) -> Session:

@@ -7,9 +7,11 @@ import binascii
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from gateway.media.pictures import model_picture
+from gateway.outbound.pictures import DECODING
 from storage.blobs.base import BlobStore
 from storage.interchange.arriving import Arriving, Entries
 from storage.interchange.pi.message import text_of
@@ -63,20 +65,22 @@ async def _shown(blobs: BlobStore, entry: Entry) -> Entry:
     return replace(entry, body=entry.body | more)
 
 
-def keep_pictures(blobs: BlobStore, arriving: Arriving) -> Arriving:
+def keep_pictures(blobs: BlobStore, arriving: Arriving, whose: str) -> Arriving:
     """What is taken in, its pictures kept here. What a file says is kept here already is not
-    believed: it would show its reader what others sent."""
-    return replace(arriving, parts=_with_kept(blobs, arriving.parts))
+    believed: it would show its reader what others sent. `whose`: the conversation's address."""
+    return replace(arriving, parts=_with_kept(blobs, arriving.parts, whose))
 
 
-async def _with_kept(blobs: BlobStore, parts: AsyncIterator[Entries]) -> AsyncIterator[Entries]:
+async def _with_kept(
+    blobs: BlobStore, parts: AsyncIterator[Entries], whose: str
+) -> AsyncIterator[Entries]:
     left = MOST_PICTURES
     async for part in parts:
         entries = list(part)
         for place in _with_files([one.draft.body for one in part]):
             one = entries[place]
             given = _pictures(one.draft.body) if one.draft.body.get("role") == "user" else []
-            kept = [await _kept(blobs, data) for data in given[:left]]
+            kept = [await _kept(blobs, data, whose) for data in given[:left]]
             left -= len(kept)
             entries[place] = _with(one, [digest for digest in kept if digest])
         yield entries
@@ -102,7 +106,7 @@ def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-async def _kept(blobs: BlobStore, encoded: str) -> str:
+async def _kept(blobs: BlobStore, encoded: str, whose: str) -> str:
     """Its hash; "" where it is no picture."""
     if len(encoded) > _ONE * 4 // 3:
         return ""
@@ -110,7 +114,7 @@ async def _kept(blobs: BlobStore, encoded: str) -> str:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         return ""
-    made = await asyncio.to_thread(model_picture, data)
+    made = await DECODING.run(whose, partial(model_picture, data))
     return "" if made is None else await blobs.put(made[0])
 
 

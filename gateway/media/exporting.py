@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
 
+from agent.fairness import FairThreads
 from gateway.errors import ExportFault
 from gateway.media.exchange import pictures_from
 from storage.blobs.choosing import blobs_of
@@ -18,6 +19,9 @@ from storage.store import Store
 
 SHORT = 500
 """Entries that are written in this process."""
+_WRITING = FairThreads(4, "sessions that are written")
+"""Each waits for pictures, which the event loop's own threads read: among those, several that wait
+would leave none to read."""
 AWAY = "the database cannot be asked for the moment; try again in a while"
 BROKE_OFF = "writing it takes too much time or memory"
 _MODULE = "gateway.media.exporting_process"
@@ -68,7 +72,9 @@ def lines_of(exported: Exported, wish: Wish, store: Store) -> Callable[[], Itera
 async def _written_here(store: Store, wish: Wish) -> Written:
     exported = await store.read(lambda tx: gather(tx, wish.session))
     lines = lines_of(exported, wish, store)
-    data = await asyncio.to_thread(lambda: "".join(lines()).encode("utf-8", "replace"))
+    data = await _WRITING.run(
+        str(wish.session), lambda: "".join(lines()).encode("utf-8", "replace")
+    )
     fits = wish.most is None or len(data) <= wish.most
     return Written(data if fits else None, len(data), len(exported.entries))
 

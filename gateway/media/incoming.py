@@ -17,9 +17,11 @@ from adapters.cleaning import printable
 from adapters.events import Conversation, File
 from adapters.filenames import safe_name
 from agent.concurrency import together
+from agent.fairness import FairPlaces
 from agent.models.media.transcription import NotHeard, Transcriber
 from agent.text.markdown import escape
 from agent.tools.base import Toolset
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
 from gateway.media.fetching import NotFetched, check_bounds, connected, fetch
 from gateway.media.looking import look
@@ -93,8 +95,8 @@ class Incoming:
     """Of a session."""
     transcriber: Transcriber | None
     """None where nobody writes down voices."""
-    _slots: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False
+    _slots: FairPlaces = field(
+        default_factory=lambda: FairPlaces(AT_ONCE, "files that come in"), init=False
     )
 
     async def prepare(self, session: int, rows: Sequence[InboxRow]) -> None:
@@ -140,9 +142,10 @@ class Incoming:
             check_bounds(file)
             # Before the slot: a platform that is away must not hold up the files of others.
             adapter = await connected(self.connections, Conversation.parse(address).platform)
-            async with self._slots:
+            async with self._slots.place(address):
                 data = await fetch(adapter, file)
-                return await self._kept(session, replace(kept, size=len(data)), file, data, writes)
+                kept = replace(kept, size=len(data))
+                return await self._kept(session, address, kept, file, data, writes)
         except NotKept as error:
             # The words are answered all the same: who is to mend that may not be here.
             log.error("a file that came in is lost: %s", error)
@@ -152,24 +155,24 @@ class Incoming:
             return _Found(replace(kept, fault=f"not here: {error}"), f"📎 {named}{error}.")
 
     async def _kept(
-        self, session: int, kept: Attached, file: File, data: bytes, writes: bool
+        self, session: int, address: str, kept: Attached, file: File, data: bytes, writes: bool
     ) -> _Found:
         kept = replace(kept, blob=await self.blobs.put(data))
         if file.kind in HEARD:
-            return await self._heard(session, kept, file, data, writes)
-        seen = await look(data, file.media_type)
+            return await self._heard(session, address, kept, file, data, writes)
+        seen = await look(data, file.media_type, address)
         shown = await self.blobs.put(seen.picture) if seen.picture is not None else ""
         # An older row may call a picture a document.
         kept = replace(kept, type=seen.type, shown=shown, text=seen.text, fault=seen.fault)
         if writes:
-            kept = await self._written(session, kept, data)
+            kept = await self._written(session, address, kept, data)
         return _Found(kept)
 
     async def _heard(
-        self, session: int, kept: Attached, file: File, data: bytes, writes: bool
+        self, session: int, address: str, kept: Attached, file: File, data: bytes, writes: bool
     ) -> _Found:
         if writes:
-            kept = await self._written(session, kept, data)
+            kept = await self._written(session, address, kept, data)
         if self.transcriber is None:
             return _Found(replace(kept, fault=UNHEARD), unheard=True)
         try:
@@ -181,9 +184,10 @@ class Incoming:
             return _Found(replace(kept, fault="nothing is said in it"))
         return _Found(replace(kept, text=text))
 
-    async def _written(self, session: int, kept: Attached, data: bytes) -> Attached:
+    async def _written(self, session: int, address: str, kept: Attached, data: bytes) -> Attached:
         try:
-            path = await asyncio.to_thread(_write, self.workspace(session), kept, data)
+            write = partial(_write, self.workspace(session), kept, data)
+            path = await FILE_THREADS.run(address, write, patient=True)
         except WorkspaceError as error:
             log.warning("a file that came in is not in the workspace: %s", error)
             return kept

@@ -2,11 +2,10 @@
 
 import io
 import logging
-import threading
 
 from PIL import Image
 
-from gateway.outbound.pictures import FORMATS, made_anew, on_white, saved
+from gateway.outbound.pictures import FORMATS, has_many_scans, made_anew, on_white, saved
 
 log = logging.getLogger(__name__)
 
@@ -16,17 +15,14 @@ MOST_BYTES = 1_500_000
 MOST_PIXELS = 50_000_000
 """Of a picture that is decoded: a small file may hold a huge one."""
 _QUALITIES = (85, 70, 50)
-_ONE_AT_A_TIME = threading.Lock()
-"""Decoded, the largest takes some hundred megabytes, whatever its file has: four of them at once
-would be more than a small machine has."""
 
 
 def model_picture(data: bytes) -> tuple[bytes, str] | None:
     """The picture in a file as PNG or JPEG, of what moves the first, with its media type; None
     where there is none that can be read in these bounds. Blocks."""
     try:
-        with _ONE_AT_A_TIME, Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if image.width * image.height > MOST_PIXELS:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS or has_many_scans(data):
                 return None
             if image.format == "JPEG":
                 image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))

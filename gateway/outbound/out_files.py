@@ -1,8 +1,8 @@
 """Files that tools give, as outbox rows for the people of a conversation."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 
 from adapters.filenames import safe_name
@@ -11,7 +11,7 @@ from agent.text.markdown import escape
 from agent.tools.base import OutFile
 from agent.tools.message import MOST_CAPTION
 from gateway.outbound.composer import Composer
-from gateway.outbound.pictures import shown_picture
+from gateway.outbound.pictures import DECODING, shown_picture
 from storage.records.inbox_outbox import OutboxDraft, StoredFile
 
 MOST_FILES = 10
@@ -29,8 +29,6 @@ def largest_upload(address: str) -> int:
 @dataclass(frozen=True, slots=True)
 class OutFiles:
     composer: Composer
-    _decoding: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1), init=False)
-    """One picture at a time, in all conversations: it takes a hundred times its file's memory."""
 
     async def parcels(
         self, address: str, files: Sequence[OutFile], reply_to: str = ""
@@ -39,8 +37,7 @@ class OutFiles:
         words."""
         made = []
         for file in files[:MOST_FILES]:
-            async with self._decoding:
-                stored = await asyncio.to_thread(_stored, file)
+            stored = await DECODING.run(address, partial(_stored, file))
             made += self._parcels(address, file, stored, reply_to)
         if len(files) > MOST_FILES:
             left = len(files) - MOST_FILES

@@ -6,8 +6,11 @@ behind the picture's end.
 
 import io
 import logging
+import re
 
 from PIL import Image, ImageOps
+
+from agent.fairness import FairThreads
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +22,14 @@ LONGEST_SIDE = 4_096
 MOST_BYTES = 8_000_000
 """Of a picture as it is shown; a larger one is written as JPEG, or is a document."""
 _QUALITY = 90
+_MOST_SCANS = 100
+"""Of a JPEG. Others have about ten; each takes as long as the whole picture to decode, and a file
+of 20 MB has room for a million."""
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+_SCAN, _END = 0xDA, 0xD9
+DECODING = FairThreads(2, "pictures")
+"""For all that decodes or draws pictures. Decoded, the largest takes some hundred megabytes,
+whatever its file has: four of them at once would be more than a small machine has."""
 
 
 def shown_picture(data: bytes) -> tuple[bytes, str] | None:
@@ -27,6 +38,8 @@ def shown_picture(data: bytes) -> tuple[bytes, str] | None:
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS or getattr(image, "is_animated", False):
+                return None
+            if has_many_scans(data):
                 return None
             was_jpeg = image.format == "JPEG"
             if was_jpeg:
@@ -46,6 +59,19 @@ def _written(image: Image.Image, was_jpeg: bool) -> tuple[bytes, str] | None:
             return data, ".png"
     data = saved(on_white(made) if clear else made, "JPEG", quality=_QUALITY)
     return (data, ".jpg") if len(data) <= MOST_BYTES else None
+
+
+def has_many_scans(data: bytes) -> bool:
+    """Whether it is a JPEG that takes for ever to decode. What stands in its other parts, or behind
+    its end, as the films of some telephones do, is not looked at."""
+    scans, at = 0, 2 if data.startswith(b"\xff\xd8") else len(data)
+    while (found := _MARKER.search(data, at)) is not None and scans <= _MOST_SCANS:
+        at = found.start()
+        if data[at + 1] == _END:
+            break
+        scans += data[at + 1] == _SCAN
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return scans > _MOST_SCANS
 
 
 def made_anew(image: Image.Image, longest_side: int) -> tuple[Image.Image, bool]:

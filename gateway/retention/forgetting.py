@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
 from storage.records.retention.forgetting import Forgetting, Step
 from storage.store import Store, Transaction
@@ -51,7 +52,8 @@ class Forgetters:
             if not path.startswith(SENT):
                 continue
             try:
-                await asyncio.to_thread(self.workspace(session).remove, path)
+                remove = partial(self.workspace(session).remove, path)
+                await FILE_THREADS.run("", remove, patient=True)
             except Missing:
                 continue
             except WorkspaceError as error:

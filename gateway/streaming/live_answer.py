@@ -117,7 +117,7 @@ class LiveAnswer:
 
     def heard(self, piece: str) -> None:
         """The next piece of the answer's text."""
-        self._text += piece
+        self._text = (self._text + piece)[:LONGEST]
         if self._later is None:
             self._later = Later(FIRST, self._run, f"live answer in {self._place.address}")
 

@@ -1,11 +1,13 @@
 """A chat whose agent, and whose children, read a page of the web."""
 
+import pytest
+
 from storage.records.entries import Json
 from storage.store import Store
 from tests.flow.chatting import talk
 from tests.flow.conftest import gateway
 from tests.flow.delegating import Rule, calls, delegates, says, tool_results
-from tests.stand_ins.web import Pages, Site, html, search_service
+from tests.stand_ins.web import Pages, Site, html, redirect, search_service
 
 HITS = [{"title": "The docs", "url": "http://docs.example/", "snippet": "how to"}]
 
@@ -62,3 +64,37 @@ async def test_this_machine_is_refused_in_the_result(store: Store) -> None:
             result = tool_results(g.model.of("parent")[-1])[-1]
             assert result.startswith("Error: '127.0.0.1' leads to this machine itself")
             assert site.requests == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "told", "asked"),
+    [
+        (
+            [("deny", "/b$")],
+            "a redirect is not followed: a rule of [[tools.rules]] forbids",
+            ["/a"],
+        ),
+        ([("allow", "/a$"), ("ask", None)], "not followed: a person must agree", ["/a"]),
+        ([("allow", "/a$"), ("allow", "/b$"), ("deny", None)], "# Hello", ["/a", "/b"]),
+        ([("allow", "/a$")], "# Hello", ["/a", "/b"]),
+    ],
+)
+async def test_where_a_redirect_leads_is_held_against_the_rules(
+    store: Store, rules: list[tuple[str, str | None]], told: str, asked: list[str]
+) -> None:
+    pages: Pages = {"/a": redirect("/b"), "/b": html("<h1>Hello</h1>")}
+    async with Site(pages) as site:
+        given = [
+            {"tool": "fetch_url", "decision": decision} | ({"match": match} if match else {})
+            for decision, match in rules
+        ]
+        config = web(site)
+        config["tools"]["rules"] = given
+        answers = [
+            calls("fetch_url", {"url": f"{site.url}/a"}, tier="parent", turn=0),
+            says("the end"),
+        ]
+        async with gateway(answers, store=store, config=config) as g:
+            await talk(g, "go")
+            assert told in tool_results(g.model.of("parent")[-1])[-1]
+            assert [one.path for one in site.requests] == asked

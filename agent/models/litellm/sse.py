@@ -33,7 +33,8 @@ class Events:
         """The server said that this is all."""
         self.any = False
         """There was an event."""
-        self._rest = b""
+        self._rest: list[bytes] = []
+        """Of a line that has not ended. Put together once: it may come byte by byte."""
         self._size = 0
         self._data: list[str] = []
         """Lines of an event that is no object yet."""
@@ -44,16 +45,19 @@ class Events:
         self._size += len(data)
         if self._size > LARGEST_ANSWER:
             raise NoEvent("it sent more than can be read")
-        if b"\n" not in data and b"\r" not in data and not self._rest.endswith(b"\r"):
-            self._rest += data
+        half = bool(self._rest) and self._rest[-1].endswith(b"\r")
+        if data:
+            self._rest.append(data)
+        if not half and b"\n" not in data and b"\r" not in data:
             return
-        *lines, self._rest = _BREAK.split(self._rest + data)
+        *lines, rest = _BREAK.split(b"".join(self._rest))
+        self._rest = [rest] if rest else []
         for line in lines:
             yield from self._line(line.decode(errors="replace"))
 
     def end(self) -> Iterator[Json]:
         """Nothing more will come. Of an answer without any event: the one object that it is."""
-        rest, self._rest = self._rest.rstrip(b"\r"), b""
+        rest, self._rest = b"".join(self._rest).rstrip(b"\r"), []
         yield from self._line(rest.decode(errors="replace"))
         self._data.clear()  # half an event: the connection was cut
         if not self.any and not self.done:
@@ -77,7 +81,8 @@ class Events:
             return
         if not self._data and not value.startswith("{"):
             return  # a word to keep the connection open
-        found = _object("\n".join([*self._data, value]))
+        # Nothing else can be its end: what is not is not read again and again.
+        found = _object("\n".join([*self._data, value])) if value.endswith("}") else None
         if found is None:
             self._data.append(value)
             if len(self._data) > _MOST_LINES:

@@ -143,8 +143,9 @@ class Guarded:
 
     async def _run(self, call: Call) -> Outcome:
         requested = await self._requested(call)
+        call = replace(call, may_reach=partial(self._may_reach, call.address))
         line = Line(self.name, requested.line, requested.syntax)
-        decided = await self._guard.rules().decide(line)
+        decided = await self._guard.rules().decide(line, call.address)
         asks = self.traits.needs_approval if requested.asks is None else requested.asks
         decision = decided.decision if decided is not None else None
         if decision is Decision.DENY:
@@ -162,6 +163,19 @@ class Guarded:
                 return await self._tool.run(call)
             case _:
                 assert_never(decision)
+
+    async def _may_reach(self, address: str, line: str) -> None:
+        """What let the call begin, a rule or a person, spoke of its first line only. So where a
+        person would be asked about this one, it is refused: the model can ask for it by itself."""
+        decided = await self._guard.rules().decide(Line(self.name, line), address)
+        decision = decided.decision if decided is not None else None
+        if decision is Decision.DENY:
+            raise ToolError(f"a rule of [[tools.rules]] forbids {self.name} for {quote(line, 300)}")
+        if decision is Decision.ASK or (decision is None and self.traits.needs_approval):
+            raise ToolError(
+                f"a person must agree to {self.name} for {quote(line, 300)}; call it with that, "
+                "so that they are asked"
+            )
 
     async def _requested(self, call: Call) -> Requested:
         if isinstance(self._tool, Describes):

@@ -6,16 +6,17 @@ patterns from people who test them on short ones, so each search has a time afte
 up; what nobody could look through is asked for.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import partial
 
 import regex
 
+from agent.fairness import FairThreads
 from agent.settings import ToolRule
 from agent.tools.approval.operators import has_operators, operators_of, pieces
 from agent.tools.approval.patterns import guarded, means_anything
@@ -27,6 +28,7 @@ LONGEST_LINE = 50_000
 """Characters of what patterns are looked for in."""
 SECONDS = 0.25
 """For all that is looked for in one call."""
+_THREADS = FairThreads(4, "rules that are tried")
 
 
 class Decision(StrEnum):
@@ -60,12 +62,13 @@ class Rules:
         self._rules = tuple(_Rule(number, rule) for number, rule in enumerate(rules, 1))
         self._seconds = seconds
 
-    async def decide(self, line: Line) -> Decided | None:
-        """What the first rule says that matches; None where none does. Never blocks the loop."""
+    async def decide(self, line: Line, whose: str = "") -> Decided | None:
+        """What the first rule says that matches; None where none does. Never blocks the loop.
+        `whose`: the conversation's address."""
         rules = [rule for rule in self._rules if fnmatchcase(line.tool, rule.tool)]
         if all(rule.anything for rule in rules[:1]):
             return Decided(rules[0].decision, rules[0].number) if rules else None
-        return await asyncio.to_thread(_first, rules, line, self._seconds)
+        return await _THREADS.run(whose, partial(_first, rules, line, self._seconds))
 
     def decide_now(self, line: Line) -> Decided | None:
         """The same in a thread of the caller's. Blocks."""

@@ -1,13 +1,17 @@
 """What the tools for files share."""
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from agent.errors import ToolError
+from agent.fairness import FairThreads
 from agent.tools.base import Call, Requested
 from agent.tools.files.workspace import Workspace, WorkspaceError, path_parts, shown
+
+FILE_THREADS = FairThreads(16, "work on files", patience=60.0)
+"""For all that touches workspaces: a disk may be slow, and a folder may hold a million files."""
 
 Find = Callable[[int], Workspace]
 """The workspace of a session."""
@@ -37,7 +41,9 @@ class FileTool:
         if isinstance(arguments.get("path"), str):
             workspace = self._find(call.session)
             with as_tool_errors():
-                path = await asyncio.to_thread(workspace.relative, arguments["path"])
+                path = await FILE_THREADS.run(
+                    call.address, partial(workspace.relative, arguments["path"])
+                )
                 arguments["path"] = "/".join(path_parts(path)) or "."
         line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
         return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))

@@ -1,18 +1,20 @@
 """The file toolset: reads, lists and searches the files of the session's workspace; `writing` has
 what changes them."""
 
-import asyncio
 import io
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import ToolError
+from agent.fairness import FairPlaces
 from agent.text.sizing import share
 from agent.tools.base import Call, Done, Effects, Tool, Toolset, Traits, validate
 from agent.tools.files import search_process
 from agent.tools.files.common import (
+    FILE_THREADS,
     FileTool,
     Find,
     Seen,
@@ -37,7 +39,7 @@ PAGE_BYTES = 200_000
 LIST_LIMIT = 500
 HIT_LIMIT = 100
 SEARCH_SECONDS = 5.0
-SEARCHES_AT_ONCE = 4
+SEARCHES = FairPlaces(4, "searches of files", patience=60.0)
 """Each is a process."""
 
 CHANGED = "[changed since the handoff; this is the file as it is now]\n"
@@ -106,11 +108,11 @@ class ReadFile(FileTool):
         arguments = validate(ReadArguments, call.arguments)
         workspace = self._find(call.session)
         with as_tool_errors():
-            path = await asyncio.to_thread(workspace.file_path, arguments.path)
+            find = partial(workspace.file_path, arguments.path)
+            path = await FILE_THREADS.run(call.address, find)
             handed = self._cached(call, path) if self._cached is not None else None
-            text = await asyncio.to_thread(
-                _read, workspace, path, handed, arguments, self._page_bytes
-            )
+            read = partial(_read, workspace, path, handed, arguments, self._page_bytes)
+            text = await FILE_THREADS.run(call.address, read)
         self._tell(call, "read", path)
         return Done(text)
 
@@ -135,7 +137,7 @@ class ListFiles(FileTool):
         arguments = validate(ListArguments, call.arguments)
         workspace = self._find(call.session)
         with as_tool_errors():
-            return Done(await asyncio.to_thread(_list, workspace, arguments))
+            return Done(await FILE_THREADS.run(call.address, partial(_list, workspace, arguments)))
 
 
 class SearchArguments(BaseModel):
@@ -168,7 +170,6 @@ class SearchFiles(FileTool):
     def __init__(self, find: Find, seconds: float) -> None:
         super().__init__(find)
         self._seconds = seconds
-        self._slots = asyncio.Semaphore(SEARCHES_AT_ONCE)
 
     async def run(self, call: Call) -> Done:
         arguments = validate(SearchArguments, call.arguments)
@@ -180,7 +181,7 @@ class SearchFiles(FileTool):
             hits=HIT_LIMIT,
             cpu_seconds=self._seconds + 1,
         )
-        async with self._slots:
+        async with SEARCHES.place(call.address):
             with as_tool_errors():
                 found = await search_process.search(query, self._seconds)
         return Done(_hits(found, self._seconds))

@@ -52,6 +52,10 @@ class Missing(WorkspaceError):
     """There is nothing at the path."""
 
 
+class Busy(WorkspaceError):
+    """Another changes a file of the folder just now."""
+
+
 class FileType(StrEnum):
     FILE = "file"
     FOLDER = "folder"
@@ -147,8 +151,8 @@ class Workspace:
 
     def change(self, path: str, changed: Callable[[bytes], bytes], most: int) -> None:
         """Replace a file of at most `most` bytes by what a function makes of its content, as
-        `write` does. Changes of one folder's files wait for each other. Raises WorkspaceError,
-        also where somebody else changed it meanwhile, and what `changed` raises."""
+        `write` does. One at a time changes the files of a folder. Raises Busy where another does;
+        WorkspaceError, also where somebody else changed it meanwhile; and what `changed` raises."""
         *folders, name = _file_parts(self.relative(path))
         with _faults(path), self._folder(tuple(folders)) as folder, locked(folder):
             mode = _mode_to_keep(path, folder, name)
@@ -303,6 +307,8 @@ def _faults(path: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise Missing(f"{_named(path)}: there is no such file or folder") from None
+    except BlockingIOError:
+        raise Busy(f"{_named(path)}: another program holds the lock of its folder") from None
     except OSError as error:
         reason = _REASONS.get(error.errno or 0) or error.strerror
         raise WorkspaceError(f"{_named(path)}: {reason}") from error

@@ -2,17 +2,29 @@
 
 import asyncio
 import re
+from collections.abc import Callable
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.backoff import backoff
 from agent.errors import ToolError
 from agent.tools.base import NOTHING_DONE, Call, Done, Effects, Toolset, Traits, validate
-from agent.tools.files.common import FileTool, as_tool_errors, count_lines, refuse_binary
+from agent.tools.files.common import (
+    FILE_THREADS,
+    FileTool,
+    as_tool_errors,
+    count_lines,
+    refuse_binary,
+)
 from agent.tools.files.editing import Edited, EditError, edited
-from agent.tools.files.workspace import Workspace, shown
+from agent.tools.files.workspace import Busy, Workspace, shown
 
 EDIT_LIMIT = 5_000_000
 """Bytes of a file that is edited, before and after."""
+PATIENCE = 5.0
+"""Seconds for which the lock of a folder is waited for."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 
 WROTE = re.compile(
     r"(?:Wrote|Edited) (?P<path>[^\n]+): [\d,]+ bytes, [\d,]+ lines\.(?:\n.*)?\Z", re.S
@@ -41,9 +53,10 @@ class WriteFile(FileTool):
         arguments = validate(WriteArguments, call.arguments)
         workspace = self._find(call.session)
         with as_tool_errors():
-            path = await asyncio.to_thread(workspace.file_path, arguments.path)
+            find = partial(workspace.file_path, arguments.path)
+            path = await FILE_THREADS.run(call.address, find)
             data = arguments.content.encode()
-            await asyncio.to_thread(workspace.write, path, data)
+            await FILE_THREADS.run(call.address, partial(workspace.write, path, data))
         self._tell(call, "wrote", path)
         return Done(f"Wrote {_told(path, data)}")
 
@@ -75,10 +88,24 @@ class EditFile(FileTool):
         arguments = validate(EditArguments, call.arguments)
         workspace = self._find(call.session)
         with as_tool_errors():
-            path = await asyncio.to_thread(workspace.file_path, arguments.path)
-            text = await asyncio.to_thread(_edit, workspace, path, arguments)
+            find = partial(workspace.file_path, arguments.path)
+            path = await FILE_THREADS.run(call.address, find)
+            text = await _edited(call, partial(_edit, workspace, path, arguments))
         self._tell(call, "wrote", path)
         return Done(text)
+
+
+async def _edited(call: Call, edit: Callable[[], str]) -> str:
+    """While another holds the lock of the folder, no thread is held by who waits for it."""
+    loop = asyncio.get_running_loop()
+    end, pauses = loop.time() + PATIENCE, backoff(_FIRST_PAUSE, _LONGEST_PAUSE, jitter=True)
+    while True:
+        try:
+            return await FILE_THREADS.run(call.address, edit)
+        except Busy:
+            if loop.time() > end:
+                raise
+        await asyncio.sleep(next(pauses))
 
 
 def _edit(workspace: Workspace, path: str, arguments: EditArguments) -> str:

@@ -1,8 +1,8 @@
 """A tool of an MCP server as models call it."""
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from agent.errors import ToolError
 from agent.text.untrusted import quote, visible
@@ -17,6 +17,7 @@ from agent.tools.base import (
     Setting,
     Traits,
 )
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import Workspace, WorkspaceError
 from agent.tools.mcp.results import Kept, pictures, room_for, shown
 from agent.tools.mcp.server import Listed, Server
@@ -60,10 +61,12 @@ class McpTool:
     async def run(self, call: Call) -> Done:
         result = await self._server.call(self._listed.own, call.arguments)
         room = room_for(self._setting.window)
-        found = await asyncio.to_thread(
-            lambda: shown(result, self._server.name, self._listed.own, room, self._server.hide)
+        found = await FILE_THREADS.run(
+            call.address,
+            lambda: shown(result, self._server.name, self._listed.own, room, self._server.hide),
         )
-        fault = await asyncio.to_thread(_keep, self._find(self._setting.home), found.files)
+        keep = partial(_keep, self._find(self._setting.home), found.files)
+        fault = await FILE_THREADS.run(call.address, keep)
         text = found.text if not fault else f"{found.text}\n{fault}"
         if self._setting.child:
             return Done(text)

@@ -3,11 +3,14 @@
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from agent.errors import ToolError
+from agent.fairness import is_fair
 from agent.settings import ToolsConfig, resolve_template
-from agent.tools.base import Call
+from agent.tools.base import Call, Setting
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
@@ -95,16 +98,17 @@ class Terminal:
     def workspace(self, home: int) -> Workspace:
         return Workspace(resolve_template(self._config.workspace, home))
 
-    async def check(self, home: int) -> None:
+    async def check(self, setting: Setting) -> None:
         """Raises ToolError where no command can be run for a chat's session."""
-        await asyncio.to_thread(self._launcher, home)
+        await FILE_THREADS.run(setting.address, partial(self._launcher, setting.home))
 
     async def shell(self, call: Call, home: int) -> Shell:
         """What a call finds: all of one reply find the same, whichever ends first. Where its
         directory is gone, or behind a link by now, it is the workspace: people who are asked are
         shown where it will run."""
         found = await self._kept_shell(call)
-        if await asyncio.to_thread(_is_folder, self.workspace(home), found.directory):
+        look = partial(_is_folder, self.workspace(home), found.directory)
+        if await FILE_THREADS.run(call.address, look):
             return found
         return replace(found, directory="")
 
@@ -182,8 +186,9 @@ class Terminal:
 
     def _enter(self, wanted: Wanted) -> Going:
         together = sum(g.wanted.setting.home == wanted.setting.home for g in self._going)
-        if together >= MOST_TOGETHER or len(self._going) >= MOST_IN_ALL:
-            whose = "in this chat" if together >= MOST_TOGETHER else "in all chats together"
+        few_left = not is_fair(together, MOST_IN_ALL - len(self._going))
+        if together >= MOST_TOGETHER or few_left:
+            whose = "in all chats together" if few_left else "in this chat"
             raise ToolError(
                 f"too many commands run {whose}; nothing was done. Wait until one has ended, or "
                 "end one with stop_command"
@@ -220,7 +225,9 @@ class Terminal:
 
     async def _run(self, going: Going) -> Over:
         wanted = going.wanted
-        launcher, place = await asyncio.to_thread(self._launcher, wanted.setting.home)
+        address = wanted.call.address
+        launch = partial(self._launcher, wanted.setting.home)
+        launcher, place = await FILE_THREADS.run(address, launch)
         before = await self.shell(wanted.call, wanted.setting.home)
         command = going.command = await self._started(wanted, before)
         order = Order(
@@ -290,7 +297,8 @@ class Terminal:
         name = f"{OUTPUTS}/command-{command}.txt"
         workspace = self.workspace(wanted.setting.home)
         try:
-            await asyncio.to_thread(workspace.write, name, output.whole())
+            write = partial(workspace.write, name, output.whole())
+            await FILE_THREADS.run(wanted.call.address, write, patient=True)
         except WorkspaceError as error:
             return "", f"its output could not be kept: {error}"
         return name, ""

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,6 +22,7 @@ from agent.tools.base import (
     Traits,
     validate,
 )
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import WorkspaceError
 from agent.tools.terminal import telling
 from agent.tools.terminal.commands import Wanted
@@ -101,7 +103,7 @@ class RunCommand(_OfTerminal):
     async def requested(self, call: Call) -> Requested:
         """Raises ToolError where it cannot be run."""
         arguments = self._arguments(call)
-        await self._terminal.check(self._setting.home)
+        await self._terminal.check(self._setting)
         shell = await self._terminal.shell(call, self._setting.home)
         shown = arguments.command
         if arguments.background:
@@ -156,7 +158,7 @@ class ExecuteCode(_OfTerminal):
     async def requested(self, call: Call) -> Requested:
         """Raises ToolError where it cannot be run."""
         arguments = self._arguments(call)
-        await self._terminal.check(self._setting.home)
+        await self._terminal.check(self._setting)
         shell = await self._terminal.shell(call, self._setting.home)
         return Requested(arguments.code, arguments.code, in_words(shell), "python")
 
@@ -271,7 +273,8 @@ async def _afterwards(terminal: Terminal, setting: Setting, command: Command, sh
     if command.output:
         workspace = terminal.workspace(setting.home)
         with suppress(WorkspaceError):
-            output.add((await asyncio.to_thread(workspace.read, command.output)).data)
+            read = partial(workspace.read, command.output)
+            output.add((await FILE_THREADS.run(command.address, read)).data)
     return telling.result(command, output, shown)
 
 

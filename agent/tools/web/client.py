@@ -1,27 +1,30 @@
 """What one gateway shares for the web: its connections' bounds, readers, and pages just read."""
 
-import asyncio
 import re
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
+from agent.fairness import FairPlaces, FairThreads
 from agent.settings import WebConfig
 from agent.text.untrusted import visible
 from agent.tools.web import engines
 from agent.tools.web.bodies import text_of
-from agent.tools.web.fetching import Answer, Fetcher
+from agent.tools.web.fetching import PATIENCE, Answer, Fetcher, May, Request
 from agent.tools.web.reading import process
 from agent.tools.web.reading.process import Reader
 from agent.tools.web.reading.serving import LONGEST_TEXT, Page, Text
 from agent.tools.web.resolving import Resolver, SystemResolver
-from agent.tools.web.urls import Target, allowed_hosts
+from agent.tools.web.urls import Target, allowed_hosts, parse_url
 
 READ_SECONDS = 15.0
-READERS_AT_ONCE = 2
-"""Each is a process."""
+READERS_AT_ONCE = 4
+"""Each is a process. One conversation has two of them at most."""
+THREADS = 4
+"""For what is done to texts besides."""
 KEPT_PAGES = 50
 KEPT_CHARACTERS = 10_000_000
 KEPT_SECONDS = 900.0
@@ -66,34 +69,40 @@ class WebClient:
         self.allowed = allowed_hosts(config.allow)
         self._resolver = resolver if resolver is not None else SystemResolver()
         self._fetcher = fetcher if fetcher is not None else Fetcher(self._resolver)
-        self._readers = asyncio.Semaphore(READERS_AT_ONCE)
+        self._readers = FairPlaces(READERS_AT_ONCE, "pages that are read", PATIENCE)
+        self._threads = FairThreads(THREADS, "texts of the web", PATIENCE)
         self._kept: OrderedDict[tuple[int, str], tuple[float, WebPage]] = OrderedDict()
 
-    async def page(self, session: int, target: Target, *, kept: bool = False) -> WebPage:
-        """A page anew; or, with `kept`, as this session read it a short while ago, so that its
-        parts fit each other. ToolError where it cannot be fetched or read."""
+    async def page(
+        self, session: int, target: Target, whose: str, may: May, *, kept: bool = False
+    ) -> WebPage:
+        """A page anew, for the conversation `whose`; or, with `kept`, as this session read it a
+        short while ago, so that its parts fit each other. `may` is asked of each address that a
+        redirect leads to. ToolError where it cannot be fetched or read."""
         key = session, target.url
         if kept and (found := self._fresh(key)) is not None:
+            if found.url != target.url:
+                await may(parse_url(found.url, allowed=None))
             return found
-        answer = await self._fetcher.get(target, _wanted, self.allowed)
-        page = await self._read(answer)
+        answer = await self._fetcher.get(Request(target, whose, self.allowed), _wanted, may)
+        page = await self._read(answer, whose)
         self._keep(key, page)
         return page
 
-    async def search(self, query: str, count: int) -> Sequence[engines.Hit]:
+    async def search(self, query: str, count: int, whose: str) -> Sequence[engines.Hit]:
         """ToolError where no service is configured, or it does not answer as it should."""
         question = engines.question(self.config, query, count)
-        answer = await self._fetcher.ask(
-            question.target, question.allowed, question.headers, question.content
-        )
+        request = Request(question.target, whose, question.allowed)
+        answer = await self._fetcher.ask(request, question.headers, question.content)
         assert self.config.search is not None
-        found = await asyncio.to_thread(
-            engines.hits, self.config.search, answer.status, answer.body, count
+        found = await self._threads.run(
+            whose, partial(engines.hits, self.config.search, answer.status, answer.body, count)
         )
         return [engines.without_key(hit, self.config) for hit in found]
 
     def close(self) -> None:
         self._kept.clear()
+        self._threads.close()
         self._resolver.close()
 
     def _fresh(self, key: tuple[int, str]) -> WebPage | None:
@@ -111,21 +120,21 @@ class WebClient:
         ):
             self._kept.popitem(last=False)
 
-    async def _read(self, answer: Answer) -> WebPage:
+    async def _read(self, answer: Answer, whose: str) -> WebPage:
         reader = _reader(answer)
         if reader is Reader.PDF and not answer.whole:
             found = Text("", note=f"a PDF of more than {len(answer.body):,} bytes is too large")
         elif reader is not None:
             page = Page(answer.target.url, answer.charset, READ_SECONDS)
-            async with self._readers:
+            async with self._readers.place(whose):
                 found = await process.read(reader, answer.body, page)
         elif answer.body and not _is_binary(answer):
-            found = await asyncio.to_thread(_as_it_is, answer)
+            found = await self._threads.run(whose, partial(_as_it_is, answer))
         elif answer.body or not answer.wanted:
             found = Text("", note=_described(answer))
         else:
             found = Text("", note="the page is empty")
-        return await asyncio.to_thread(_page, answer, found, reader)
+        return await self._threads.run(whose, partial(_page, answer, found, reader))
 
 
 def _wanted(target: Target, media: str) -> bool:

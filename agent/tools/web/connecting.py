@@ -29,9 +29,10 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
     cancelled in the middle of a handshake."""
 
     def __init__(
-        self, resolver: Resolver, allowed: Allowed, wire: httpcore.AsyncNetworkBackend
+        self, resolver: Resolver, allowed: Allowed, wire: httpcore.AsyncNetworkBackend, whose: str
     ) -> None:
         self._resolver = resolver
+        self._whose = whose
         self._allowed = allowed
         self._wire = wire
         self._open: list[httpcore.AsyncNetworkStream] = []
@@ -82,7 +83,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             addresses: Sequence[str] = [host]
         else:
             try:
-                addresses = await self._resolver.addresses(host, port)
+                addresses = await self._resolver.addresses(host, port, self._whose)
             except OSError:
                 raise ToolError(f"there is no host named {quote(host)}; check the URL") from None
         if not addresses:

@@ -6,15 +6,16 @@ from one to the next: no cookies, no login, no proxy and nothing of the environm
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import certifi
 import httpcore
 
 from agent.errors import ToolError
+from agent.fairness import FairPlaces
 from agent.text.untrusted import quote, visible
 from agent.tools.web.bodies import ACCEPTED, Unpacker
 from agent.tools.web.connecting import CheckedNetwork
@@ -25,6 +26,8 @@ AGENT = "Mozilla/5.0 (compatible; Bough/0.1)"
 _A_PART = 206
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 FETCHES_AT_ONCE = 16
+PATIENCE = 60.0
+"""Seconds for which a request waits until it may begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,23 @@ class Answer:
 
 Wanted = Callable[[Target, str], bool]
 """Whether a body from there of this media type is to be read."""
+May = Callable[[Target], Awaitable[None]]
+"""Raises ToolError where a redirect is not to be followed to there; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be fetched, and for whom."""
+
+    target: Target
+    whose: str
+    """The conversation's address."""
+    allowed: Allowed = NOBODY
+    """Hosts that may be private."""
 
 
 class Fetcher:
-    """Fetches for everybody of a gateway, a bounded number at once.
+    """Fetches for everybody of a gateway, a bounded number at once, which conversations share.
 
     `tls`: whom to trust; None: the machine's certificates and the usual ones. `wire`: what makes
     connections to addresses.
@@ -82,57 +98,59 @@ class Fetcher:
         self._limits = limits if limits is not None else Limits()
         self._tls = tls
         self._wire = wire if wire is not None else httpcore.AnyIOBackend()
-        self._places = asyncio.Semaphore(FETCHES_AT_ONCE)
+        self._places = FairPlaces(FETCHES_AT_ONCE, "pages that are fetched", PATIENCE)
 
-    async def get(self, target: Target, wanted: Wanted, allowed: Allowed = NOBODY) -> Answer:
-        """Follows redirects. ToolError, in words, for whatever goes wrong on the way."""
-        downgraded, followed = False, 0
-        async with self._in_time(target):
+    async def get(self, request: Request, wanted: Wanted, may: May) -> Answer:
+        """Follows redirects to where one may go. ToolError, in words, for whatever goes wrong on
+        the way."""
+        target, downgraded, followed = request.target, False, 0
+        async with self._in_time(request):
             while True:
-                found = await self._ask(target, allowed, wanted)
+                found = await self._ask(replace(request, target=target), wanted)
                 if isinstance(found, _Answered):
                     return found.answer(target, followed, downgraded=downgraded)
                 if followed == self._limits.redirects:
                     raise ToolError(f"more than {followed} redirects, perhaps in a circle")
                 followed += 1
-                onward = _onward(target, found.location, allowed)
+                onward = _onward(target, found.location, request.allowed)
+                await may(onward)
                 downgraded |= target.scheme == "https" and onward.scheme == "http"
                 target = onward
 
     async def ask(
-        self,
-        target: Target,
-        allowed: Allowed,
-        headers: Mapping[str, str],
-        content: bytes | None = None,
+        self, request: Request, headers: Mapping[str, str], content: bytes | None = None
     ) -> Answer:
         """One request to a service, a POST where there is content. A redirect is an error: the
         headers hold a key, which is for nobody else."""
-        async with self._in_time(target):
-            found = await self._ask(target, allowed, _always, headers, content)
+        target = request.target
+        async with self._in_time(request):
+            found = await self._ask(request, _always, headers, content)
         if isinstance(found, _Redirect):
             raise ToolError(f"{target.authority} redirects, which is not followed here")
         return found.answer(target, 0, downgraded=False)
 
     @asynccontextmanager
-    async def _in_time(self, target: Target) -> AsyncIterator[None]:
+    async def _in_time(self, request: Request) -> AsyncIterator[None]:
         try:
-            async with self._places, asyncio.timeout(self._limits.seconds):
+            async with (
+                self._places.place(request.whose),
+                asyncio.timeout(self._limits.seconds),
+            ):
                 yield
         except TimeoutError:
             raise ToolError(
-                f"{target.authority} gave no whole answer within {self._limits.seconds:g} s"
+                f"{request.target.authority} gave no whole answer within {self._limits.seconds:g} s"
             ) from None
 
     async def _ask(
         self,
-        target: Target,
-        allowed: Allowed,
+        request: Request,
         wanted: Wanted,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
     ) -> "_Answered | _Redirect":
-        network = CheckedNetwork(self._resolver, allowed, self._wire)
+        target = request.target
+        network = CheckedNetwork(self._resolver, request.allowed, self._wire, request.whose)
         pool = httpcore.AsyncConnectionPool(
             ssl_context=await self._trust() if target.scheme == "https" else None,
             max_connections=1,

@@ -1,19 +1,21 @@
 """Addresses of a name: from the system, or, beside it, as somebody wrote them down."""
 
-import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
-LOOKUPS_AT_ONCE = 4
+from agent.fairness import FairThreads
+
+LOOKUPS_AT_ONCE = 16
+"""Each is a thread, which waits for as long as the name's own servers let it."""
 
 
 class Resolver(Protocol):
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
+    async def addresses(self, host: str, port: int, whose: str) -> Sequence[str]:
         """Every address of a name, in the order in which to try them. OSError where there is none.
 
-        Both kinds of address, without brackets.
+        Both kinds of address, without brackets. `whose`: the conversation that asks.
         """
         ...
 
@@ -23,20 +25,19 @@ class Resolver(Protocol):
 class SystemResolver:
     """What the machine itself says, hosts file included.
 
-    Lookups have threads of their own: one that hangs keeps nothing but other lookups waiting.
+    Lookups have threads of their own, which conversations share fairly: names whose servers never
+    answer keep only the conversation waiting that asked for them.
     """
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(LOOKUPS_AT_ONCE, thread_name_prefix="lookup")
+        self._threads = FairThreads(LOOKUPS_AT_ONCE, "looking up names")
 
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, _look_up, host, port
-        )
+    async def addresses(self, host: str, port: int, whose: str) -> Sequence[str]:
+        found = await self._threads.run(whose, partial(_look_up, host, port))
         return list(dict.fromkeys(found))
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
 
 class ScriptedResolver:
@@ -46,7 +47,7 @@ class ScriptedResolver:
         self._answers = {host: list(given) for host, given in answers.items()}
         self.asked: list[str] = []
 
-    async def addresses(self, host: str, port: int) -> Sequence[str]:
+    async def addresses(self, host: str, port: int, whose: str) -> Sequence[str]:
         self.asked.append(host)
         given = self._answers.get(host)
         if not given:

@@ -22,7 +22,7 @@ from agent.tools.base import (
 )
 from agent.tools.web.client import WebClient, WebPage
 from agent.tools.web.engines import MOST_HITS, Hit
-from agent.tools.web.urls import LONGEST_URL, parse_url
+from agent.tools.web.urls import LONGEST_URL, Target, parse_url
 
 PAGE_BYTES = 50_000
 """Of a page's text at once."""
@@ -69,7 +69,8 @@ class FetchUrl:
         self._page_bytes = page_bytes
 
     async def requested(self, call: Call) -> Requested:
-        """The URL as it is asked for; rules hold for it, not for where it redirects to."""
+        """The URL as it is asked for. Where it redirects to is held against the rules too, once
+        that is known."""
         arguments = validate(FetchArguments, call.arguments)
         target = parse_url(arguments.url, allowed=self._client.allowed)
         return Requested(line=target.url, shown=target.url, where=f"the web, {target.authority}")
@@ -77,7 +78,16 @@ class FetchUrl:
     async def run(self, call: Call) -> Done:
         arguments = validate(FetchArguments, call.arguments)
         target = parse_url(arguments.url, allowed=self._client.allowed)
-        page = await self._client.page(call.session, target, kept=arguments.offset > 0)
+
+        async def may(onward: Target) -> None:
+            try:
+                await call.may_reach(onward.url)
+            except ToolError as error:
+                raise ToolError(f"a redirect is not followed: {visible(str(error))}") from None
+
+        page = await self._client.page(
+            call.session, target, call.address, may, kept=arguments.offset > 0
+        )
         return Done(part_of(page, arguments.offset, self._page_bytes))
 
 
@@ -109,7 +119,7 @@ class WebSearch:
     async def run(self, call: Call) -> Done:
         arguments = validate(SearchArguments, call.arguments)
         query = _query(arguments)
-        found = await self._client.search(query, arguments.count)
+        found = await self._client.search(query, arguments.count, call.address)
         if not found:
             return Done("[nothing was found; try other words]")
         return Done(fence("results", "\n\n".join(map(_entry, found)), query=query))

@@ -6,8 +6,8 @@ and nothing else of the session it comes from. It is the first job in the fork's
 before anything is answered there, and again after a crash.
 """
 
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent.compaction.files import FileList
@@ -15,6 +15,7 @@ from agent.concurrency import off_loop
 from agent.settings import ToolsConfig, resolve_template
 from agent.text.markdown import literal
 from agent.tools.base import Toolset, with_parts
+from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.copying import copy_files
 from agent.tools.files.workspace import Workspace
 from gateway.commands.context import CommandCall
@@ -49,12 +50,13 @@ class ForkFiles:
         tools, path = self.context.tools, turn.journal.path
         files = await off_loop(len(path), lambda: FileList.of(path))
         source = requested(ForkRequest, turn.rows[0]).source
-        left = await asyncio.to_thread(
+        copy = partial(
             copy_files,
             [*reversed(files.modified), *reversed(files.read)],
             Workspace(_folder(tools, source)),
             Workspace(_folder(tools, turn.journal.session)),
         )
+        left = await FILE_THREADS.run(turn.address, copy, patient=True)
         if left:
             return await self.context.tell(turn, _told(left))
         await turn.finish()

@@ -127,7 +127,7 @@ async def _taken_in(call: CommandCall, file: File) -> Reply | Act:
     store = call.context.store
     try:
         async with read_apart(await _fetched(call, file), time.time()) as arriving:
-            take = await prepared(store, keep_pictures(_blobs(call), arriving))
+            take = await prepared(store, keep_pictures(_blobs(call), arriving, call.address))
             head = arriving.head
     except AdapterError as error:
         return Reply(f"The file could not be fetched: {_shown(str(error))}.")

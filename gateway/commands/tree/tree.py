@@ -1,8 +1,8 @@
 """/tree: the conversation as a drawn tree, in pages, and as a picture."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from adapters.base import CommandSpec
 from agent.text.formats import age
@@ -18,6 +18,7 @@ from gateway.commands.context import (
     in_session,
 )
 from gateway.outbound.buttons import MenuItem
+from gateway.outbound.pictures import DECODING
 from gateway.views.entries import first_words, number_of, where
 from gateway.views.outline import Run, outline, page_of_leaf, pages
 from gateway.views.tree_image import Branch, Picture, draw
@@ -72,7 +73,9 @@ def _tree(tx: Transaction, call: CommandCall, session: int) -> Outcome:
         return text
 
     async def with_picture() -> Reply:
-        file = StoredFile("tree.png", await asyncio.to_thread(draw, picture), picture=True)
+        file = StoredFile(
+            "tree.png", await DECODING.run(call.address, partial(draw, picture)), picture=True
+        )
         # The text follows, for its buttons must stay below.
         return Reply("The branches of this conversation", file=file, then=text)
 

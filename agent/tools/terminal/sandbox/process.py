@@ -9,10 +9,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from agent.errors import ToolError
+from agent.fairness import FairThreads
 from agent.tools.terminal.sandbox import usage
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
@@ -34,6 +36,8 @@ _STARTING = 1.0
 _LAST_WAIT = 5.0
 """Seconds for the last output of what was killed."""
 NICE = 10
+_WATCHES = FairThreads(4, "commands that are watched")
+"""Of their own: whatever else waits, a command that takes too much is seen."""
 
 
 class SandboxError(ToolError):
@@ -103,6 +107,7 @@ class Running:
         began = time.monotonic()
         async with launcher.start(self.order) as started:
             told, first = _Collected(TOLD_LIMIT), _Collected(_INFO_LIMIT)
+            told.known.set()  # the command writes it: it names no process, and is not read for one
             async with _reading(started.told, told), _reading(started.info, first):
                 await self._to_its_end(started, first)
                 with suppress(TimeoutError):
@@ -171,7 +176,9 @@ class Running:
     async def _watch(self, first: "_Collected") -> None:
         await first.known.wait()
         while first.process is not None:
-            why = await asyncio.to_thread(self._too_much, first.process)
+            why = await _WATCHES.run(
+                str(self.order.workspace), partial(self._too_much, first.process)
+            )
             if why:
                 return self.end(why)
             await asyncio.sleep(WATCH_EVERY)
@@ -256,11 +263,16 @@ async def _put_away(*tasks: asyncio.Task[Any]) -> list[object]:
 
 async def _asked_to_end(process: int, ending: asyncio.Task[None], seconds: float) -> None:
     """SIGTERM to the command's own: what holds the sandbox would end them all at once."""
-    for each in await asyncio.to_thread(usage.descendants, process):
-        if each != process and not await asyncio.to_thread(usage.is_bubblewrap, each):
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(each, signal.SIGTERM)
+    for each in await _WATCHES.run("", partial(_own, process)):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(each, signal.SIGTERM)
     await asyncio.wait([ending], timeout=seconds)
+
+
+def _own(process: int) -> list[int]:
+    """Blocks."""
+    found = usage.descendants(process)
+    return [each for each in found if each != process and not usage.is_bubblewrap(each)]
 
 
 async def _kill(process: asyncio.subprocess.Process, first: _Collected) -> None:

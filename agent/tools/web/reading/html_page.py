@@ -2,7 +2,9 @@
 lxml's, whose parser takes whatever browsers take."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import islice
 from typing import Any
 from urllib.parse import urljoin
 
@@ -56,7 +58,7 @@ def read_html(data: bytes, page: Page) -> Text:
         return Text("")
     base = _base(root, page.url)
     title = _title(root)
-    _drop(root, _has_no_text)
+    _drop(_outermost(root, partial(_has_no_text, _Lengths(root))))
     full = root if (body := root.find("body")) is None else body
     head = _head(root)
     _bare(root)
@@ -106,19 +108,46 @@ def _base(root: Element, url: str) -> str:
 
 
 def _title(root: Element) -> str:
+    lengths = _Lengths(root)
     for element in root.iter("title", "h1"):
-        if text := words("".join(element.itertext())):
+        if lengths.of(element) and (text := words("".join(element.itertext()))):
             return text
     return ""
 
 
-def _has_no_text(element: Element) -> bool:
+class _Lengths:
+    """Of all elements of a tree, counted at once: pages nest thousands of them."""
+
+    def __init__(self, root: Element) -> None:
+        self._all: dict[Element, int] = {}
+        self._linked: dict[Element, int] = {}
+        for element in reversed(list(root.iter())):
+            length, linked = _stripped(element.text), 0
+            for child in element.iterchildren():
+                length += self._all[child] + _stripped(child.tail)
+                linked += self._linked[child]
+            self._all[element] = length
+            self._linked[element] = linked + (length if element.tag == "a" else 0)
+
+    def of(self, element: Element) -> int:
+        """Characters of an element's text."""
+        return self._all[element]
+
+    def is_linked(self, element: Element) -> bool:
+        return self._linked[element] >= self._all[element] * _LINKS
+
+
+def _stripped(text: str | None) -> int:
+    return len(text.strip()) if text else 0
+
+
+def _has_no_text(lengths: _Lengths, element: Element) -> bool:
     if not isinstance(element.tag, str) or element.tag in _NO_TEXT:
         return True
     if element.tag == "button":
         # What opens the part below is all of its heading's text.
         above = next(element.iterancestors(*_HEADINGS, "summary", "th"), None)
-        return above is None or _length(element) < _length(above) * _LINKS
+        return above is None or lengths.of(element) < lengths.of(above) * _LINKS
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return True
     return bool(_HIDDEN.search(element.get("style") or ""))
@@ -126,21 +155,20 @@ def _has_no_text(element: Element) -> bool:
 
 def _head(root: Element) -> str:
     """The page's heading, where there is one: it may stand outside the main part."""
-    heads = [words(" ".join(head.itertext())) for head in root.iter("h1")]
-    return heads[0] if len(heads) == 1 else ""
+    heads = list(islice(root.iter("h1"), 2))
+    return words(" ".join(heads[0].itertext())) if len(heads) == 1 else ""
 
 
 def _bare(root: Element) -> None:
     """Take away what is around the page, unless nothing would be left of it."""
-    whole = _length(root)
-    around = list(_outermost(root, lambda element: _is_around(element, whole)))
-    gone = sum(_length(element) for element in around)
-    if gone < whole:
-        for element in around:
-            _remove(element)
+    lengths = _Lengths(root)
+    whole = lengths.of(root)
+    around = list(_outermost(root, partial(_is_around, lengths, whole)))
+    if sum(map(lengths.of, around)) < whole:
+        _drop(around)
 
 
-def _is_around(element: Element, whole: int) -> bool:
+def _is_around(lengths: _Lengths, whole: int, element: Element) -> bool:
     """`whole`: characters of the page."""
     if element.tag in ("body", "main", "html") or element.tag in _HEADINGS:
         return False
@@ -149,27 +177,23 @@ def _is_around(element: Element, whole: int) -> bool:
     if element.get("role") in _AROUND_ROLES:
         return True
     if element.tag in ("aside", "header"):
-        return _is_linked(element)
+        return lengths.is_linked(element)
     if element.tag == "a" and (element.get("href") or "").startswith("#"):
         return _SKIP.match(words("".join(element.itertext()))) is not None
-    return _is_named_around(element, whole)
+    return _is_named_around(lengths, whole, element)
 
 
-def _is_named_around(element: Element, whole: int) -> bool:
+def _is_named_around(lengths: _Lengths, whole: int, element: Element) -> bool:
     names = element.get("class") or ""
     if element.tag != "section" and not _inside(element, "article", "main"):
         names += f" {element.get('id') or ''}"  # in a text, ids are made of its headings
-    if _AROUND_NAMES.search(names[:500]) and _is_linked(element):
+    if _AROUND_NAMES.search(names[:500]) and lengths.is_linked(element):
         return True
     if not _SURELY_AROUND.search(names[:500]) or element.tag in ("pre", "code", "span", "p"):
         return False
-    return _length(element) < whole * _SMALL and next(element.iter("h1", "main"), None) is None
-
-
-def _is_linked(element: Element) -> bool:
-    length = _length(element)
-    linked = sum(_length(link) for link in element.iter("a"))
-    return linked >= length * _LINKS
+    if lengths.of(element) >= whole * _SMALL:
+        return False
+    return next(element.iter("h1", "main"), None) is None
 
 
 def _main(body: Element) -> Element:
@@ -182,47 +206,46 @@ def _main(body: Element) -> Element:
     if not parts:
         articles = list(body.iter("article"))
         parts = articles if len(articles) == 1 else []
-    largest = max(parts, key=_length, default=None)
+    lengths = _Lengths(body)
+    largest = max(parts, key=lengths.of, default=None)
     if largest is None:
         return body
-    enough = min(_LEAST, _length(body) // 3)
-    return largest if _length(largest) >= enough else body
+    enough = min(_LEAST, lengths.of(body) // 3)
+    return largest if lengths.of(largest) >= enough else body
 
 
 def _inside(element: Element, *tags: str) -> bool:
     return next(element.iterancestors(*tags), None) is not None
 
 
-def _length(element: Element) -> int:
-    return sum(len(text.strip()) for text in element.itertext())
-
-
-def _outermost(root: Element, is_meant: Any) -> Iterator[Element]:
+def _outermost(root: Element, is_meant: Callable[[Element], bool]) -> Iterator[Element]:
+    """In the order of the page."""
     left = [root]
     while left:
         element = left.pop()
         if is_meant(element):
             yield element
         else:
-            left.extend(element.iterchildren())
+            left.extend(element.iterchildren(reversed=True))
 
 
-def _drop(root: Element, is_meant: Any) -> None:
-    for element in list(_outermost(root, is_meant)):
-        _remove(element)
-
-
-def _remove(element: Element) -> None:
-    """With what is in it, but not with the text behind it."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    before = element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + (element.tail or "")
-    else:
-        parent.text = (parent.text or "") + (element.tail or "")
-    parent.remove(element)
+def _drop(elements: Iterable[Element]) -> None:
+    """Take elements out, in the order of the page, with what is in them, but not with the text
+    behind them. That is put together once: many follow each other."""
+    texts: dict[tuple[Element, bool], list[str]] = {}
+    for element in list(elements):
+        parent = element.getparent()
+        if parent is None:
+            continue
+        before = element.getprevious()
+        place = (parent, False) if before is None else (before, True)
+        texts.setdefault(place, []).append(element.tail or "")
+        parent.remove(element)
+    for (element, behind), pieces in texts.items():
+        if behind:
+            element.tail = (element.tail or "") + "".join(pieces)
+        else:
+            element.text = (element.text or "") + "".join(pieces)
 
 
 if __name__ == "__main__":

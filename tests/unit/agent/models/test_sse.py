@@ -43,3 +43,13 @@ def test_any_text_in_any_pieces_arrives_whole(data: st.DataObject) -> None:
     assert gathered.text == clean(text)
     if text.strip():
         assert "".join(heard) == clean(text)
+
+
+def test_a_line_that_comes_in_many_pieces_is_put_together_once() -> None:
+    """It stood still for minutes: each piece copied all that was there."""
+    reader = Events()
+    assert list(reader.feed(b'data: {"a": "')) == []
+    for _ in range(60_000):
+        assert not list(reader.feed(b"x" * 1_000))
+    (found,) = reader.feed(b'"}\n')
+    assert len(found["a"]) == 60_000_000

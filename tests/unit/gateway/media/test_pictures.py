@@ -1,7 +1,6 @@
 import io
 import os
 import struct
-import threading
 import zlib
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from gateway.media.pictures import LONGEST_SIDE, MOST_BYTES, model_picture
+from gateway.outbound.pictures import shown_picture
 from tests.support.photos import picture
 
 
@@ -87,14 +87,26 @@ def test_a_damaged_picture_never_fails(noise: bytes, at: int) -> None:
     model_picture(whole[:at] + noise + whole[at + len(noise) :])
 
 
-def test_many_at_once_are_all_made() -> None:
-    made: list[object] = []
-    threads = [
-        threading.Thread(target=lambda: made.append(model_picture(picture()))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(made) == 8
-    assert None not in made
+def scans(many: int) -> bytes:
+    """A JPEG whose last part is there so many times more."""
+    out = io.BytesIO()
+    Image.new("RGB", (64, 64), "red").save(out, "JPEG", progressive=True)
+    data = out.getvalue()
+    last = data[data.rfind(b"\xff\xda") : -2]
+    return data[:-2] + last * many + data[-2:]
+
+
+def test_what_stands_behind_a_jpeg_or_in_its_other_parts_is_no_scan() -> None:
+    data = scans(0)
+    noise = b"\xff\xda" * 1_000
+    assert model_picture(data + noise) is not None
+    comment = b"\xff\xfe" + (len(noise) + 2).to_bytes(2, "big") + noise
+    assert model_picture(data[:2] + comment + data[2:]) is not None
+
+
+def test_a_jpeg_that_would_be_decoded_for_ever_is_none() -> None:
+    assert model_picture(scans(0)) is not None
+    assert model_picture(scans(20)) is not None
+    assert model_picture(scans(100_000)) is None
+    assert shown_picture(scans(20)) is not None
+    assert shown_picture(scans(100_000)) is None

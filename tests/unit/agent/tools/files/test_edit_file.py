@@ -3,13 +3,15 @@ import fcntl
 import json
 import os
 import stat
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from agent.models.base import ToolCall
 from agent.tools.base import Call, Done, run_call, toolbox
-from agent.tools.files import locking
+from agent.tools.files import writing
 from agent.tools.files.tools import file_tools
 from agent.tools.files.workspace import Workspace, WorkspaceError
 from agent.tools.files.writing import EDIT_LIMIT, WROTE
@@ -25,14 +27,16 @@ class Bench:
 
         self.tools = toolbox(*file_tools(lambda _: Workspace(root), seen=seen))
 
-    async def edit(self, path: str, old: str, new: str, **more: object) -> str:
+    async def edit(
+        self, path: str, old: str, new: str, *, address: str = "terminal:1", **more: object
+    ) -> str:
         arguments = json.dumps({"path": path, "old": old, "new": new, **more})
         outcome = await run_call(
             self.tools,
             ToolCall("c1", "edit_file", arguments),
             session=1,
             entry=7,
-            address="terminal:1",
+            address=address,
             person="",
         )
         assert isinstance(outcome, Done)
@@ -106,7 +110,7 @@ def test_a_file_that_somebody_else_changes_meanwhile_is_left_to_them(tmp_path: P
 async def test_a_lock_that_is_never_let_go_ends_in_an_error(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locking, "PATIENCE", 0.05)
+    monkeypatch.setattr(writing, "PATIENCE", 0.05)
     (bench.root / "a").write_text("x")
     held = os.open(bench.root, os.O_RDONLY)
     try:
@@ -115,3 +119,41 @@ async def test_a_lock_that_is_never_let_go_ends_in_an_error(
     finally:
         os.close(held)
     assert (await bench.edit("a", "x", "y")).startswith("Edited a: ")
+
+
+HOLDER = """
+import fcntl, os, sys
+held = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(held, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_a_lock_that_another_program_holds_keeps_no_thread_from_other_chats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "PATIENCE", 600.0)
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+    held, other = Bench(tmp_path / "held"), Bench(tmp_path / "other")
+    for bench in (held, other):
+        bench.root.mkdir()
+        (bench.root / "a").write_text("x")
+    holder = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HOLDER, str(held.root)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert holder.stdin is not None
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"held\n"
+    waiting = [asyncio.create_task(held.edit("a", "x", f"y{n}")) for n in range(40)]
+    # More of them than there are threads of any kind.
+    await asyncio.sleep(0.1)
+    told = await other.edit("a", "x", "z", address="terminal:2")
+    assert told.startswith("Edited a: ")
+    assert not any(task.done() for task in waiting)
+    holder.stdin.close()
+    await holder.wait()
+    told_waiting = await asyncio.gather(*waiting)
+    assert sum(text.startswith("Edited a: ") for text in told_waiting) == 1

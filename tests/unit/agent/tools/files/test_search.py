@@ -5,9 +5,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from agent.tools.base import Call
 from agent.tools.files import search_process
 from agent.tools.files.search import Hit, Query, Summary, fits, search
-from agent.tools.files.workspace import WorkspaceError
+from agent.tools.files.tools import SEARCHES, SearchFiles
+from agent.tools.files.workspace import Workspace, WorkspaceError
 
 CATASTROPHE = r"(x+x+)+y"
 """Takes longer than anybody lives on a line of a hundred x."""
@@ -110,3 +112,27 @@ def test_a_search_follows_no_link_and_opens_no_pipe(tmp_path: Path) -> None:
 )
 def test_a_glob_fits_names_or_with_a_slash_paths(glob: str, path: str, expected: bool) -> None:
     assert fits(glob, path.split("/")) is expected
+
+
+async def test_searches_that_come_to_no_end_keep_only_their_own_conversation_waiting(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.txt").write_text("x" * 100)
+
+    def searched(pattern: str, address: str) -> asyncio.Task[object]:
+        # Each turn has a tool of its own.
+        tool = SearchFiles(lambda _: Workspace(tmp_path), 600.0)
+        return asyncio.ensure_future(
+            tool.run(Call("c", {"pattern": pattern}, 1, 1, address, "terminal:local"))
+        )
+
+    hostile = [searched(CATASTROPHE, "terminal:hostile") for _ in range(6)]
+    while len(searching()) < SEARCHES.most // 2:
+        await asyncio.sleep(0.01)
+    await searched("^x", "terminal:other")
+    assert not any(task.done() for task in hostile)
+    assert SEARCHES.held("terminal:hostile") == SEARCHES.most // 2
+    for task in hostile:
+        task.cancel()
+    await asyncio.gather(*hostile, return_exceptions=True)
+    assert SEARCHES.free == SEARCHES.most

@@ -371,6 +371,21 @@ async def test_only_so_many_run_at_once(agent: Bench) -> None:
     assert answer.startswith("Error: too many commands run in this chat; nothing was done.")
 
 
+async def test_one_chat_leaves_room_for_the_commands_of_others(
+    agent: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.tools.terminal.terminal.MOST_IN_ALL", 4)
+    session = await new_session(agent.terminal.store)
+    (entry,) = await append(agent.terminal.store, session.id, said("run it"))
+    setting = Setting(session.id, "telegram:2", child=False, window=None)
+    other = Bench(agent.terminal, session.id, setting, entry.id)
+    for _ in range(2):
+        await agent.run("sleep 60", background=True)
+    answer = await agent.run("true")
+    assert answer.startswith("Error: too many commands run in all chats together; nothing was done")
+    assert await other.said("echo there is room") == "there is room"
+
+
 async def test_a_program_in_python_runs_in_the_same_directory(agent: Bench) -> None:
     await agent.run("mkdir a; cd a; export NAME=x")
     show = "print(os.path.basename(os.getcwd()), os.environ['NAME'], \"it's\")"

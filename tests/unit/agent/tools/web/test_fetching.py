@@ -2,21 +2,27 @@
 
 import asyncio
 import gzip
+import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from agent.errors import ToolError
-from agent.tools.web.fetching import Answer, Fetcher, Limits
-from agent.tools.web.resolving import ScriptedResolver, SystemResolver
-from agent.tools.web.urls import NOBODY, Allowed, allowed_hosts, parse_url
+from agent.tools.web.fetching import FETCHES_AT_ONCE, Answer, Fetcher, Limits, Request
+from agent.tools.web.resolving import LOOKUPS_AT_ONCE, ScriptedResolver, SystemResolver
+from agent.tools.web.urls import NOBODY, Allowed, Target, allowed_hosts, parse_url
 from tests.stand_ins.web import Asked, Handler, Rerouted, Site, answer, html, redirect
 
 PUBLIC, OTHER = "93.184.216.34", "1.1.1.1"
 SMALL = Limits(seconds=10, received=200_000, unpacked=300_000)
+
+
+async def anywhere(_: Target) -> None:
+    """Every redirect may be followed."""
 
 
 async def fetched(
@@ -36,7 +42,11 @@ async def fetched(
     fetcher = Fetcher(resolver, limits=limits, wire=wire, tls=tls)
     scheme = "https" if tls is not None else "http"
     target = parse_url(f"{scheme}://{host}{path}", allowed=allowed)
-    return await fetcher.get(target, lambda _, media: not media.startswith("image/"), allowed)
+    return await fetcher.get(
+        Request(target, "telegram:1", allowed),
+        lambda _, media: not media.startswith("image/"),
+        anywhere,
+    )
 
 
 async def refused(site: Site, path: str = "/", **more: object) -> str:
@@ -170,7 +180,7 @@ async def test_the_operators_own_host_may_be_private_and_its_redirects_elsewhere
 
         async def get(path: str) -> Answer:
             target = parse_url(f"http://wiki.local:{site.port}{path}", allowed=allowed)
-            return await fetcher.get(target, lambda *_: True, allowed)
+            return await fetcher.get(Request(target, "", allowed), lambda *_: True, anywhere)
 
         assert b"wiki" in (await get("/")).body
         with pytest.raises(ToolError, match="only public pages"):
@@ -209,9 +219,9 @@ async def test_a_name_that_does_not_exist_is_said() -> None:
 async def test_the_system_knows_its_own_name() -> None:
     resolver = SystemResolver()
     try:
-        assert "127.0.0.1" in await resolver.addresses("localhost", 80)
+        assert "127.0.0.1" in await resolver.addresses("localhost", 80, "")
         with pytest.raises(OSError):
-            await resolver.addresses("a" * 64 + ".example", 80)
+            await resolver.addresses("a" * 64 + ".example", 80, "")
     finally:
         resolver.close()
 
@@ -334,7 +344,8 @@ async def test_whoever_is_cancelled_in_the_middle_of_a_handshake_hangs_up() -> N
         fetcher = Fetcher(
             ScriptedResolver({"site.example": [[PUBLIC]]}), wire=Rerouted({PUBLIC: port})
         )
-        task = asyncio.create_task(fetcher.get(parse_url("https://site.example/"), lambda *_: True))
+        request = Request(parse_url("https://site.example/"), "")
+        task = asyncio.create_task(fetcher.get(request, lambda *_: True, anywhere))
         await asyncio.wait_for(came.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -390,10 +401,101 @@ async def test_many_at_once_wait_for_each_other_and_all_come() -> None:
     async with Site({"*": html("hello")}) as site:
         resolver = ScriptedResolver({"site.example": [[PUBLIC]]})
         fetcher = Fetcher(resolver, wire=Rerouted({PUBLIC: site.port}))
+        requests = [
+            Request(parse_url(f"http://site.example/{number}"), f"telegram:{number % 3}")
+            for number in range(60)
+        ]
         found = await asyncio.gather(
-            *(
-                fetcher.get(parse_url(f"http://site.example/{number}"), lambda *_: True)
-                for number in range(60)
-            )
+            *(fetcher.get(request, lambda *_: True, anywhere) for request in requests)
         )
         assert {one.status for one in found} == {200}
+
+
+class Held:
+    """Pages that drip until they are let go."""
+
+    def __init__(self, many: int) -> None:
+        self.let_go = asyncio.Event()
+        self._many = many
+        self._came = 0
+        self.all_came = asyncio.Event()
+
+    async def drip(self, writer: asyncio.StreamWriter, _: Asked) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
+        self._came += 1
+        if self._came == self._many:
+            self.all_came.set()
+        while not self.let_go.is_set():
+            writer.write(b".")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        writer.close()
+
+
+async def test_pages_that_drip_keep_only_the_conversation_waiting_that_wants_them() -> None:
+    held = Held(FETCHES_AT_ONCE // 2)
+    async with Site({"/": html("hello"), "/drip": held.drip}) as site:
+        resolver = ScriptedResolver({"site.example": [[PUBLIC]]})
+        fetcher = Fetcher(resolver, wire=Rerouted({PUBLIC: site.port}))
+        hostile = Request(parse_url("http://site.example/drip"), "telegram:hostile")
+        dripping = [
+            asyncio.create_task(fetcher.get(hostile, lambda *_: True, anywhere))
+            for _ in range(2 * FETCHES_AT_ONCE)
+        ]
+        await held.all_came.wait()
+        other = Request(parse_url("http://site.example/"), "telegram:other")
+        found = await fetcher.get(other, lambda *_: True, anywhere)
+        assert b"hello" in found.body
+        assert not any(task.done() for task in dripping)
+        held.let_go.set()
+        assert {answer.status for answer in await asyncio.gather(*dripping)} == {200}
+
+
+class Hanging:
+    """Names whose servers never answer, and one that does."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+        self.asked = 0
+
+    def look_up(self, host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        if host.startswith("slow"):
+            self.asked += 1
+            self.let_go.wait()
+        return [(0, 0, 0, "", (PUBLIC, port))]
+
+
+async def test_names_whose_servers_never_answer_keep_only_who_asked_for_them_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hanging, resolver = Hanging(), SystemResolver()
+    monkeypatch.setattr(socket, "getaddrinfo", hanging.look_up)
+    slow = [
+        asyncio.create_task(resolver.addresses(f"slow{number}.example", 80, "telegram:hostile"))
+        for number in range(40)
+    ]
+    while hanging.asked < LOOKUPS_AT_ONCE // 2:
+        await asyncio.sleep(0.01)
+    assert await resolver.addresses("site.example", 80, "telegram:other") == [PUBLIC]
+    assert not any(task.done() for task in slow)
+    hanging.let_go.set()
+    await asyncio.gather(*slow)
+    resolver.close()
+
+
+async def test_a_redirect_that_may_not_be_followed_is_never_asked_for() -> None:
+    pages = {"/": redirect("/on"), "/on": redirect("http://other.example/"), "*": html("secret")}
+
+    async def not_there(target: Target) -> None:
+        if target.host == "other.example":
+            raise ToolError(f"not {target.url}")
+
+    async with Site(pages) as site:
+        resolver = ScriptedResolver({"site.example": [[PUBLIC]], "other.example": [[OTHER]]})
+        wire = Rerouted({PUBLIC: site.port, OTHER: site.port})
+        fetcher = Fetcher(resolver, limits=SMALL, wire=wire)
+        request = Request(parse_url("http://site.example/"), "")
+        with pytest.raises(ToolError, match=r"not http://other\.example/"):
+            await fetcher.get(request, lambda *_: True, not_there)
+        assert [asked.path for asked in site.requests] == ["/", "/on"]
+        assert resolver.asked == ["site.example", "site.example"]

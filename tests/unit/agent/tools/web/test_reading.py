@@ -336,3 +336,17 @@ async def test_a_pdf_that_is_a_trap_is_a_reason(data: bytes) -> None:
     except ToolError as error:
         said = str(error)
     assert "cannot be read" in said
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<h2>" + b"<button>x</button>" * 200_000 + b"</h2>",
+        b"<p>" + b"<script></script>tail text " * 200_000,
+        b"<div class=menu>" * 1_900 + b"<p>hello there</p>" * 50_000,
+    ],
+    ids=["buttons in a heading", "texts behind what goes", "menus in menus"],
+)
+async def test_a_page_takes_as_long_as_it_is_large(data: bytes) -> None:
+    """Looked through again for each of their parts, they took minutes."""
+    assert await read(Reader.HTML, data, seconds=30.0)

@@ -1,8 +1,10 @@
 """fetch_url and web_search as a model calls them: pages in parts, fences, words for faults."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from pydantic import SecretStr
 from agent.errors import ToolError
 from agent.settings import WebConfig
 from agent.tools.base import Call, Describes, Done, Effects, Kit, Setting, Tool, toolbox
-from agent.tools.web.client import WebClient
+from agent.tools.web.client import READERS_AT_ONCE, WebClient
 from agent.tools.web.fetching import Fetcher, Limits
 from agent.tools.web.resolving import ScriptedResolver
 from agent.tools.web.tools import PAGE_BYTES, FetchUrl, web_kit
@@ -314,7 +316,7 @@ async def test_the_search_service_may_be_private_and_pages_beside_it_may_not(
 ) -> None:
     client = WebClient(config_of(services, "searxng"))
     try:
-        assert await client.search("x", 1)
+        assert await client.search("x", 1, "telegram:1")
         with pytest.raises(ToolError, match="only public pages"):
             await FetchUrl(client, 3_000).run(call(url=f"{services.url}/searxng/search"))
     finally:
@@ -334,3 +336,24 @@ async def test_a_page_that_is_too_much_ends_alone() -> None:
             text = str(error)
         assert "cut: only the first" in text or "too" in text
         assert inside(await fetch(site)) == "fine"
+
+
+async def test_pages_that_take_for_ever_to_read_keep_only_their_own_conversation_waiting() -> None:
+    slow = "<p " + " ".join(f"a{number}=1" for number in range(400_000)) + ">"
+    async with Site({"/": html("hello"), "/slow": html(slow)}) as site:
+        resolver = ScriptedResolver({"site.example": [[PUBLIC]]})
+        fetcher = Fetcher(resolver, wire=Rerouted({PUBLIC: site.port}))
+        client = WebClient(WebConfig(), resolver=resolver, fetcher=fetcher)
+        tool = FetchUrl(client, PAGE_BYTES)
+        asked = call(url="http://site.example/slow")
+        hostile = [asyncio.create_task(tool.run(asked)) for _ in range(12)]
+        while client._readers.held(asked.address) < READERS_AT_ONCE // 2:
+            await asyncio.sleep(0.01)
+        other = replace(call(url="http://site.example/"), address="telegram:2")
+        assert "hello" in (await tool.run(other)).text
+        assert not any(task.done() for task in hostile)
+        for task in hostile:
+            task.cancel()
+        await asyncio.gather(*hostile, return_exceptions=True)
+        assert client._readers.free == READERS_AT_ONCE
+        client.close()
