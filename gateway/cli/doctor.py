@@ -28,13 +28,13 @@ from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
-from gateway.configuration.config import Config, load
+from gateway.configuration.config import Config, load, own_files
 from gateway.configuration.current import Current
 from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
-from gateway.toolkits import own_files, web_client
+from gateway.toolkits import web_client
 from storage.errors import StoreError
 from storage.records.entries import message
 from storage.sql.store import SqlStore
