@@ -185,7 +185,7 @@ def _zone(value: str) -> str:
 def _whole_path(value: str) -> str:
     """A path without links and steps back that could be misread; whether it may be shown is looked
     at with the rest of the configuration: see agent.tools.terminal.sandbox.shown."""
-    if not value.startswith("/"):
+    if not value.startswith("/") or value.startswith("//"):
         raise ValueError(f"{value!r} is no whole path: begin with /, ~ is not read here")
     if ".." in value.split("/") or not value.isprintable():
         raise ValueError(f"{value!r} has .. or characters in it that cannot be seen")

@@ -47,7 +47,7 @@ from agent.settings import (
 from agent.text.suggestion import did_you_mean
 from agent.tools.files.workspace import Missing, WorkspaceError
 from agent.tools.terminal.sandbox.place import workspaces
-from agent.tools.terminal.sandbox.shown import shown
+from agent.tools.terminal.sandbox.shown import is_writable, shown
 from agent.tools.web.urls import allowed_hosts
 from gateway.configuration.faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
 from gateway.configuration.secret_values import all_secrets
@@ -331,10 +331,11 @@ def _refuse_shown(config: Config) -> None:
         except WorkspaceError as error:
             raise ConfigError(f"tools.{error}.") from None
     for folder in config.tools.environment.get("PATH", "$PATH").split(":"):
-        if folder != "$PATH" and in_workspace(Path(folder).resolve()):
+        where = Path(folder).resolve()
+        if folder != "$PATH" and (in_workspace(where) or is_writable(where)):
             raise ConfigError(
-                f"tools.environment.PATH: {folder} is in a workspace, where an agent could put a "
-                "program with the name of another. Write the path in the command: .venv/bin/python."
+                f"tools.environment.PATH: {folder} is where an agent could put a program with the "
+                "name of another. Write the path in the command: .venv/bin/python."
             )
 
 

@@ -68,17 +68,24 @@ def too_large(folder: Path, most: int) -> bool:
     size, count, folders = 0, 0, [str(folder)]
     while folders:
         try:
-            with os.scandir(folders.pop()) as items:
-                for item in items:
-                    count += 1
-                    found = item.stat(follow_symlinks=False)
-                    size += found.st_blocks * 512
-                    if count > MOST_FILES or size > most or len(os.fsencode(item.path)) > _LONGEST:
-                        return True
-                    if stat.S_ISDIR(found.st_mode):
-                        folders.append(item.path)
-        except FileNotFoundError:
-            continue  # removed meanwhile
+            path = folders.pop()
+            opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                with os.scandir(opened) as items:
+                    for item in items:
+                        count += 1
+                        found = item.stat(follow_symlinks=False)
+                        size += found.st_blocks * 512
+                        below = f"{path}/{item.name}"
+                        long = len(os.fsencode(below)) > _LONGEST
+                        if count > MOST_FILES or size > most or long:
+                            return True
+                        if stat.S_ISDIR(found.st_mode):
+                            folders.append(below)
+            finally:
+                os.close(opened)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # removed meanwhile, or exchanged
         except OSError:
             return True  # closed by a command, which could hide there what it keeps
     return False
@@ -101,9 +108,11 @@ def remove_orphans(template: str) -> int:
 
 
 def _remove(folder: Path) -> None:
-    """By rm, which takes trees of any depth; neither program follows a link below the folder."""
+    """By rm, which takes trees of any depth and follows no link, not even one that is set while it
+    works. chmod may be led astray so: only who has no more rights than a command needs it."""
     if folder.is_dir() and not folder.is_symlink():
-        for program in (["chmod", "-R", "u+rwx"], ["rm", "-rf", "--one-file-system"]):
+        opening = [["chmod", "-R", "u+rwx"]] if os.geteuid() != 0 else []
+        for program in (*opening, ["rm", "-rf", "--one-file-system"]):
             subprocess.run(  # noqa: S603 - fixed programs; the path is ours
                 [*program, "--", str(folder)], check=False, stderr=subprocess.DEVNULL
             )

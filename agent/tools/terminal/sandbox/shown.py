@@ -17,6 +17,7 @@ from pathlib import Path
 
 from agent.tools.files.workspace import Missing, WorkspaceError
 
+_WRITABLE = ("/dev/shm", "/tmp", "/var/cache/agent", "/var/tmp")  # noqa: S108
 MOST_SHOWN = 300_000
 """Files and folders below one path: each start of a command looks at all of them."""
 _NEVER_BELOW = {
@@ -102,6 +103,7 @@ def _refuse(path: Path, real: Path, secret: list[Path], workspaces: Callable[[Pa
         *(_place(place) for place in dict.fromkeys((path, real))),
         _secret(real, secret),
         "is in a workspace, or holds one: commands could change it" if workspaces(real) else "",
+        next((_led(link) for link in _links(path) if workspaces(link) or _is_cache(link)), ""),
     )
     why = next(filter(None, whys), "") or _contents(real, _identities(secret))
     if why:
@@ -110,6 +112,32 @@ def _refuse(path: Path, real: Path, secret: list[Path], workspaces: Callable[[Pa
             f"read_only: {named} is never shown to commands: it {why}. Name the toolchain's own "
             "folder, such as /root/.pyenv/versions/3.11.7"
         )
+
+
+def _led(link: Path) -> str:
+    return f"is reached by the link {link} in a workspace, which commands could set anew"
+
+
+def is_writable(path: Path) -> bool:
+    """Whether every command may write there, besides its workspace."""
+    return _is_cache(path) or any(path.is_relative_to(name) for name in _WRITABLE)
+
+
+def _is_cache(path: Path) -> bool:
+    return any(part.endswith(CACHE) for part in path.parts)
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """Every link on the way, each with the links above it followed. The path leads somewhere."""
+    left, here = [*reversed(path.parts[1:])], Path("/")
+    while left:
+        part = left.pop()
+        here = here.parent if part == ".." else here / part
+        if here.is_symlink():
+            yield here
+            to = here.readlink()
+            left += reversed(to.parts[1:] if to.is_absolute() else to.parts)
+            here = Path("/") if to.is_absolute() else here.parent
 
 
 def _place(path: Path) -> str:
@@ -123,7 +151,7 @@ def _place(path: Path) -> str:
     for home in _homes():
         if home.is_relative_to(path):
             return f"is, or holds, the home {home}"
-    part = next((part for part in path.parts if part in _NAMED or part.endswith(CACHE)), None)
+    part = next((part for part in path.parts if part in _NAMED or part.endswith(CACHE)), "")
     return f"is, or is in, {part}, where keys or private data are kept" if part else ""
 
 

@@ -5,6 +5,7 @@ that is started in a sandbox with a folder of its own.
 """
 
 import asyncio
+import glob
 import os
 import re
 import shutil
@@ -127,8 +128,8 @@ async def _ran(place: Place, base: Mapping[str, str], order: Order) -> str:
 def _with_interpreter(template: str) -> list[Path]:
     """Workspaces that have one, the newest first."""
     path = Path(template).absolute()
-    pattern = str(path).replace("{session}", "*") if "{session}" in template else str(path)
-    found = [each for each in Path("/").glob(pattern.lstrip("/")) if _has(each)]
+    pattern = glob.escape(str(path).lstrip("/")).replace("{session}", "*")
+    found = [each for each in Path("/").glob(pattern) if _has(each)]
     return sorted(found, key=lambda each: -each.stat().st_mtime)[:_MOST_WORKSPACES]
 
 

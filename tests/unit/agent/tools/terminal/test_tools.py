@@ -20,7 +20,7 @@ from storage.records.delegations import DelegationDraft
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Event, InboxRow
 from storage.records.speakers import happened, spoken
-from storage.records.tools.commands import Command, CommandState
+from storage.records.tools.commands import Command, CommandState, Shell
 from storage.sql.store import SqlStore
 from storage.store import Transaction
 from tests.support.sandboxes import SMALL, alive, need_bubblewrap
@@ -476,6 +476,10 @@ async def test_without_a_sandbox_a_folder_of_root_above_the_workspace_shows_noth
     assert sorted(file.name for file in closed.iterdir()) == ["deeper", "other"]
 
 
+async def shell_of(agent: Bench) -> Shell:
+    return await agent.terminal.store.read(lambda tx: tx.commands.shell(agent.session, agent.entry))
+
+
 async def test_commands_find_what_the_operator_set_and_cannot_lose_it(
     store: SqlStore, tmp_path: Path
 ) -> None:
@@ -493,7 +497,7 @@ async def test_commands_find_what_the_operator_set_and_cannot_lose_it(
         assert await agent.said("tool; echo $MINE") == "the tool runs: red\n1"
         await agent.said("unset COLOUR MINE")
         assert await agent.said("tool") == "the tool runs: green"
-        kept = await store.read(lambda tx, a=agent: tx.commands.shell(a.session, a.entry))
+        kept = await shell_of(agent)
         assert "PATH" not in kept.environment and "COLOUR" not in kept.environment
         await agent.terminal.close()
 

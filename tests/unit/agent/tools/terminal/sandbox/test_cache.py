@@ -1,6 +1,7 @@
 """The cache beside a workspace: kept, bounded, gone with it, and no way out of it."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,25 @@ def test_what_is_too_deep_to_be_counted_is_emptied(workspace: Path) -> None:
     os.chdir(here)
     assert too_large(folder, 1 << 30)
     assert list(made(workspace).iterdir()) == []
+
+
+def test_what_a_command_closed_is_counted_all_the_same_or_emptied() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody who may do less")
+    with tempfile.TemporaryDirectory() as name:
+        workspace = Path(name) / "w"
+        os.chown(name, 4_321, 4_321)
+        folder = cache_of(workspace)
+        (folder / "closed" / "below").mkdir(parents=True)
+        for each in (folder, folder / "closed", folder / "closed" / "below"):
+            os.chown(each, 4_321, 4_321)
+        (folder / "closed").chmod(0)
+        if (child := os.fork()) == 0:
+            os.setresgid(4_321, 4_321, 4_321)
+            os.setresuid(4_321, 4_321, 4_321)
+            left = kept(workspace, 4_321, 4_321, 1 << 30)
+            os._exit(0 if left is not None and not any(left.iterdir()) else 1)
+        assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_link_in_its_place_is_not_used_and_where_it_leads_stays(

@@ -301,3 +301,18 @@ def test_git_takes_a_workspace_of_which_a_part_is_somebody_elses() -> None:
             each.chmod(0o777)
         status, said = ran_as(4_321, "git log --format='%an %ce'", workspace)
     assert (status, said) == (0, "Bough agent agent@localhost\n")
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_no_link_that_commands_could_set_leads_to_what_is_shown(
+    workspace: Path, toolchain: Path, above: bool
+) -> None:
+    """Else an agent says what is shown at the next start."""
+    link = workspace / "python"
+    link.symlink_to(toolchain.parent if above else toolchain)
+    way = toolchain.parent / "way"
+    way.symlink_to(link)
+    for named in (link, way):
+        path = named / toolchain.name if above else named
+        with pytest.raises(WorkspaceError, match=r"is reached by the link .*/7/python"):
+            prepare(workspace, (), (), (path,))
