@@ -171,14 +171,16 @@ def _view(system: System, pipes: Pipes, place: Place, limits: Limits, network: b
 
 def _shown(system: System, place: Place) -> list[str]:
     """What is shown besides, at its own place; where that was named by a link, the link too."""
-    there = [Path(path) for path, link in system.layout if not link]
-    made, mounted = [], outermost(place.shown)
-    for real in mounted:
+    there = [Path(path) for path, _ in system.layout]
+    made = []
+    for real in outermost(place.shown):
         if not _is_below(real, there):
             made += [*_folders_above(real), "--ro-bind", str(real), str(real)]
-    for each in place.shown:
-        if each.path != each.real and not _is_below(each.path, [*there, *mounted]):
+            there.append(real)
+    for each in sorted(place.shown, key=lambda each: len(each.path.parts)):
+        if not _is_below(each.path, there):
             made += [*_folders_above(each.path), "--symlink", str(each.real), str(each.path)]
+            there.append(each.path)
     return made
 
 

@@ -219,7 +219,8 @@ async def test_what_was_named_by_a_link_is_found_at_both_places(
 ) -> None:
     alias = toolchain.parent / "current"
     alias.symlink_to(toolchain)
-    launcher = confined(workspace, read_only=(alias, toolchain / "bin"))
+    named = (alias / "bin", alias, toolchain / "bin", Path("/bin/sh"), Path("/usr/bin"))
+    launcher = confined(workspace, read_only=named)
     line = f"{alias}/bin/tool; {toolchain}/bin/tool"
     _, said = await ran(launcher, line, workspace)
     assert said == "the tool runs\n" * 2
