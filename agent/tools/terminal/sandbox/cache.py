@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from agent.tools.terminal.sandbox.shown import CACHE
@@ -98,12 +99,14 @@ def remove_orphans(template: str) -> int:
     above = glob.escape(str(path.parent).lstrip("/")).replace("{session}", "*")
     name = re.escape(path.name).replace(re.escape("{session}"), "[0-9]+")
     count = 0
-    for folder in Path("/").glob(above):
+    for folder in Path("/").glob(above) if above else [Path("/")]:
         for cache in folder.glob(f".*{CACHE}"):
             workspace = cache.name.removeprefix(".").removesuffix(CACHE)
             if re.fullmatch(name, workspace) and not os.path.lexists(folder / workspace):
-                _remove(cache)
-                count += 1
+                # One that is not ours to remove keeps nothing from starting.
+                with suppress(OSError):
+                    _remove(cache)
+                    count += 1
     return count
 
 

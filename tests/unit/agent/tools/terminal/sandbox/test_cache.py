@@ -126,6 +126,10 @@ def test_it_goes_with_its_workspace(tmp_path: Path, template: str) -> None:
     assert cache_of(here).exists() is (here != gone)
 
 
+def test_a_workspace_at_the_top_is_looked_for_as_well() -> None:
+    assert remove_orphans("/a-project-that-is-nowhere") == 0
+
+
 def test_no_folder_goes_that_is_no_workspaces_cache(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
