@@ -182,11 +182,65 @@ def _zone(value: str) -> str:
     return value
 
 
+def _whole_path(value: str) -> str:
+    """A path without links and steps back that could be misread; whether it may be shown is looked
+    at with the rest of the configuration: see agent.tools.terminal.sandbox.shown."""
+    if not value.startswith("/") or value.startswith("//"):
+        raise ValueError(f"{value!r} is no whole path: begin with /, ~ is not read here")
+    if ".." in value.split("/") or not value.isprintable():
+        raise ValueError(f"{value!r} has .. or characters in it that cannot be seen")
+    return value
+
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+SHELLS_OWN = re.compile(
+    r"(LD|BASH|GLIBC|MALLOC)_.*|BASHOPTS|BASH|ENV|SHELLOPTS|SHLVL|PS4|IFS|PROMPT_COMMAND|PWD|OLDPWD|TMOUT|_"
+    r"|GCONV_PATH|LOCPATH|NLSPATH"
+)
+"""Variables that would change a command's own shell before it has its limits."""
+MOST_VARIABLES = 100
+MOST_VARIABLE_BYTES = 16_384
+"""Of names and values."""
+
+
+def _environment(given: dict[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        if not VARIABLE.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a variable: letters, digits and _ are")
+        if SHELLS_OWN.fullmatch(name):
+            raise ValueError(
+                f"{name} cannot be set: it would change the shell before its limits hold. A "
+                "command can set it for the program that needs it"
+            )
+        if not value.isprintable():
+            raise ValueError(
+                f"{name} has characters in it that cannot be seen, such as a line break"
+            )
+    if (
+        len(given) > MOST_VARIABLES
+        or sum(map(len, (*given, *given.values()))) > MOST_VARIABLE_BYTES
+    ):
+        raise ValueError(
+            f"is too much: at most {MOST_VARIABLES} variables, with {MOST_VARIABLE_BYTES:,} "
+            "characters together"
+        )
+    for folder in given.get("PATH", "$PATH").split(":"):
+        if folder != "$PATH":
+            _whole_path(folder)
+    return given
+
+
 class ToolsConfig(Section):
     toolsets: Toolsets = ()
     workspace: Annotated[str, AfterValidator(_workspace)] = "workspaces/{session}"
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     network: bool = False
+    read_only: Annotated[
+        tuple[Annotated[str, AfterValidator(_whole_path)], ...], BeforeValidator(several)
+    ] = ()
+    """Files and folders of the machine that commands are shown, besides the system's."""
+    environment: Annotated[dict[str, str], AfterValidator(_environment)] = {}
+    """Variables that commands find; PATH stands before the usual one."""
     rules: tuple[ToolRule, ...] = ()
     timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
     """Of people who never said theirs."""

@@ -4,7 +4,6 @@ MCP servers, commands, the web client."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.settings import resolve_template
@@ -22,11 +21,10 @@ from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
 from gateway.chats.settings import ChatSettings
 from gateway.commands.memory import tell_noted
-from gateway.configuration.config import Config
+from gateway.configuration.config import Config, own_files
 from gateway.outbound.composer import Composer
 from gateway.outbound.messenger import GatewayMessenger
 from gateway.processes.switchboard import Switchboard
-from storage.lock import file_of
 from storage.records.entries import Draft
 from storage.store import Store, Transaction
 
@@ -138,11 +136,3 @@ def transcriber_of(config: Config) -> "Transcriber | None":
     from agent.models.media.transcription import Transcription
 
     return Transcription(config.models.transcription)
-
-
-def own_files(config: Config) -> tuple[list[Path], list[Path]]:
-    """What commands may not change, and what they may not read."""
-    secret = [config.file] if config.file.exists() else []
-    if (database := file_of(config.storage.url)) is not None:
-        secret.append(database)
-    return [Path(__file__).parents[1], *secret], [*secret, Path.cwd()]

@@ -1,6 +1,7 @@
 """bough doctor: try everything that the configuration names, and say what to do about faults."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,25 +17,27 @@ from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.registry import Models
 from agent.models.spending.budgets import OUTPUT_RESERVED
-from agent.settings import BudgetsConfig, DelegationConfig, McpConfig, resolve_template
+from agent.settings import BudgetsConfig, DelegationConfig, McpConfig, ToolsConfig, resolve_template
 from agent.text.suggestion import did_you_mean
 from agent.tools.base import MCP, Toolset, asks_by_default
 from agent.tools.files.workspace import WorkspaceError
 from agent.tools.mcp.server import Health
 from agent.tools.mcp.servers import probe
+from agent.tools.terminal.sandbox.cache import cache_of
 from agent.tools.terminal.sandbox.place import refuse_unfit
 from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
+from agent.tools.terminal.sandbox.toolchain import Hands
 from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
-from gateway.configuration.config import Config, load
+from gateway.configuration.config import Config, load, own_files
 from gateway.configuration.current import Current
 from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
-from gateway.toolkits import own_files, web_client
+from gateway.toolkits import web_client
 from storage.errors import StoreError
 from storage.records.entries import message
 from storage.sql.store import SqlStore
@@ -210,6 +213,25 @@ async def _commands(config: Config) -> AsyncIterator[Finding]:
         refuse_unfit(resolve_template(config.tools.workspace, 0), *own_files(config))
     except WorkspaceError as error:
         yield Finding("workspace", False, str(error))
+        return
+    yield Finding("commands", True, await asyncio.to_thread(_given, config.tools))
+    if config.tools.sandbox != "none" and probed.ok:
+        for tried in await Hands(config.tools, tuple(own_files(config)[1])).tried():
+            yield Finding("commands", tried.ok, tried.text)
+
+
+def _given(tools: ToolsConfig) -> str:
+    """What commands have besides the system's programs; of variables the names alone, as a value
+    may be a key."""
+    cache = cache_of(resolve_template(tools.workspace, 0).absolute())
+    above = next(folder for folder in cache.parents if folder.is_dir())
+    kept = f"keep a cache beside each workspace, as {cache}"
+    if not os.access(above, os.W_OK):
+        kept = f"keep no cache, because {above} cannot be written"
+    return (
+        f"they see {', '.join(tools.read_only) or 'nothing'} besides, read only; find "
+        f"{', '.join(tools.environment) or 'no variables'} set by tools.environment; and {kept}"
+    )
 
 
 def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:

@@ -45,9 +45,15 @@ from agent.settings import (
     several,
 )
 from agent.text.suggestion import did_you_mean
+from agent.tools.files.workspace import Missing, WorkspaceError
+from agent.tools.terminal.sandbox.place import workspaces
+from agent.tools.terminal.sandbox.shown import is_writable, shown
 from agent.tools.web.urls import allowed_hosts
 from gateway.configuration.faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
+from gateway.configuration.secret_values import all_secrets
 from gateway.errors import ConfigError
+from storage.interchange.redaction import SHORTEST_SECRET
+from storage.lock import file_of
 
 LIMIT_VARIABLE = "DELEGATION_MAX_CONCURRENT_CHILDREN"
 """The delegation page's own name for this one; it wins."""
@@ -300,7 +306,53 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     for text in config.unused():
         print(f"bough: {text}", file=sys.stderr)
     config._file = (path or DEFAULT_FILE).absolute()
+    _refuse_shown(config)
+    _refuse_secrets(config, environ)
     return config
+
+
+def own_files(config: Config) -> tuple[list[Path], list[Path]]:
+    """What commands may not change, and what they may not read."""
+    secret = [config.file] if config.file.exists() else []
+    if (database := file_of(config.storage.url)) is not None:
+        secret.append(database)
+    return [Path(__file__).parents[1], *secret], [*secret, Path.cwd()]
+
+
+def _refuse_shown(config: Config) -> None:
+    """What commands must not be shown, or search for programs. A path where nothing is keeps no
+    process from starting that runs no commands: it is told by the doctor, and by each command."""
+    in_workspace = workspaces(config.tools.workspace)
+    for path in config.tools.read_only:
+        try:
+            shown([Path(path)], own_files(config)[1], in_workspace)
+        except Missing:
+            continue
+        except WorkspaceError as error:
+            raise ConfigError(f"tools.{error}.") from None
+    for folder in config.tools.environment.get("PATH", "$PATH").split(":"):
+        where = Path(folder).resolve()
+        if folder != "$PATH" and (in_workspace(where) or is_writable(where)):
+            raise ConfigError(
+                f"tools.environment.PATH: {folder} is where an agent could put a program with the "
+                "name of another. Write the path in the command: .venv/bin/python."
+            )
+
+
+_OWN = f"{PREFIX}TOOLS__ENVIRONMENT"
+
+
+def _refuse_secrets(config: Config, environ: Mapping[str, str]) -> None:
+    """Commands are given no secret that the gateway itself has."""
+    tools = config.tools.model_copy(update={"environment": {}})
+    besides = {name: value for name, value in environ.items() if not name.startswith(_OWN)}
+    secrets = all_secrets(config.model_copy(update={"tools": tools}), besides)
+    for name, value in config.tools.environment.items():
+        if any(secret in value for secret in secrets if len(secret) >= SHORTEST_SECRET):
+            raise ConfigError(
+                f"tools.environment.{name}: has a secret of the gateway in it, which commands "
+                "could tell anybody. Give them a key of their own, with few rights."
+            )
 
 
 def add_environment(data: dict[str, Any], environ: Mapping[str, str]) -> None:
@@ -337,11 +389,14 @@ def read_file(path: Path, *, required: bool) -> dict[str, Any]:
 
 
 def _keys(name: str) -> list[str]:
-    """The parts of a variable's name; small, but what names a variable of an MCP server itself."""
+    """The parts of a variable's name; small, but what names a variable of an MCP server or of a
+    command itself."""
     parts = name.removeprefix(PREFIX).split("__")
     keys = [part.lower() for part in parts]
     if keys[0] == "mcp" and keys[2:3] == ["env"] and len(keys) > 3:
         return [*keys[:3], "__".join(parts[3:])]
+    if keys[:2] == ["tools", "environment"] and len(keys) > 2:
+        return [*keys[:2], "__".join(parts[2:])]
     return keys
 
 

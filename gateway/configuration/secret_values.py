@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import BaseModel, SecretStr
 
-from gateway.configuration.config import Config
 from storage.interchange.redaction import SHORTEST_SECRET
 
 _TELLING = re.compile(
@@ -24,12 +23,12 @@ _LONG = 24
 """Characters from which on a value in a URL is taken for a key, whatever its name."""
 
 
-def all_secrets(config: Config, environ: Mapping[str, str] = os.environ) -> set[str]:
+def all_secrets(config: BaseModel, environ: Mapping[str, str] = os.environ) -> set[str]:
     """Of the configuration and of the environment, from which libraries take keys by themselves."""
     return secrets_of(config) | environment_secrets(environ)
 
 
-def secrets_of(config: Config) -> set[str]:
+def secrets_of(config: BaseModel) -> set[str]:
     """Every secret value of a configuration; of a bot's token, also the part that is secret, and
     what URLs carry."""
     found: set[str] = set()
@@ -44,6 +43,8 @@ def secrets_of(config: Config) -> set[str]:
                 left += [getattr(model, name) for name in type(model).model_fields]
             case dict() as values:
                 left += values.values()
+                texts = {name: text for name, text in values.items() if isinstance(text, str)}
+                found |= environment_secrets(texts)
             case list() | tuple() as values:
                 left += values
     return found

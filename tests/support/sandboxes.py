@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.terminal.sandbox.bubblewrap import environment
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
@@ -38,13 +39,19 @@ def confined(
     *,
     network: bool = False,
     secret: tuple[Path, ...] = (),
+    read_only: tuple[Path, ...] = (),
 ) -> Launcher:
     need_bubblewrap()
-    return Bubblewrap(look(), prepare(workspace, (), secret), limits, network)
+    place = prepare(workspace, (), secret, read_only)
+    base = environment(place, {}, confined=True)
+    return Bubblewrap(look(), place, limits, network, base)
 
 
-def unconfined(workspace: Path, limits: Limits = SMALL) -> Launcher:
-    return Unconfined(without(), prepare(workspace, (), ()), limits)
+def unconfined(
+    workspace: Path, limits: Limits = SMALL, read_only: tuple[Path, ...] = ()
+) -> Launcher:
+    place = prepare(workspace, (), (), read_only)
+    return Unconfined(without(), place, limits, environment(place, {}, confined=False))
 
 
 def running(
@@ -68,12 +75,14 @@ async def ran(
     return ended, command.output.whole().decode(errors="replace")
 
 
-def ran_as(user: int, line: str, workspace: Path) -> tuple[int | None, str]:
+def ran_as(
+    user: int, line: str, workspace: Path, read_only: tuple[Path, ...] = ()
+) -> tuple[int | None, str]:
     """Exit status and output of a command that a gateway of an ordinary user runs. For tests that
     run as root."""
     need_bubblewrap()
     receiving, sending = _fork.Pipe(duplex=False)
-    process = _fork.Process(target=_as, args=(user, line, workspace, sending))
+    process = _fork.Process(target=_as, args=(user, line, workspace, read_only, sending))
     process.start()
     sending.close()
     try:
@@ -83,11 +92,13 @@ def ran_as(user: int, line: str, workspace: Path) -> tuple[int | None, str]:
     return found
 
 
-def _as(user: int, line: str, workspace: Path, sending: Connection) -> None:
+def _as(
+    user: int, line: str, workspace: Path, read_only: tuple[Path, ...], sending: Connection
+) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    ended, said = asyncio.run(ran(confined(workspace), line, workspace))
+    ended, said = asyncio.run(ran(confined(workspace, read_only=read_only), line, workspace))
     sending.send((ended.status, said))
 
 

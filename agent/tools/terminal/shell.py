@@ -4,25 +4,14 @@ A command says it itself at its end, so that it is untrusted: bounded, and never
 """
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from agent.settings import MOST_VARIABLE_BYTES, MOST_VARIABLES, SHELLS_OWN, VARIABLE
 from agent.tools.terminal.sandbox.process import BEGAN
 from storage.json_text import clean
 from storage.records.tools.commands import Shell
-
-MOST_VARIABLES = 100
-MOST_BYTES = 16_384
-"""Of names and values."""
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_NEVER = re.compile(
-    r"(LD|BASH|GLIBC|MALLOC)_.*|BASHOPTS|BASH|ENV|SHELLOPTS|SHLVL|PS4|IFS|PROMPT_COMMAND|PWD|OLDPWD|TMOUT|_"
-    r"|GCONV_PATH|LOCPATH|NLSPATH"
-)
-"""What would change the next command's own shell before it has its limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +40,7 @@ def left(said: bytes, root: str, base: Mapping[str, str], before: Shell) -> Left
     exported = _exported(pairs[:-1], base)
     if (
         len(exported) > MOST_VARIABLES
-        or sum(map(len, (*exported, *exported.values()))) > MOST_BYTES
+        or sum(map(len, (*exported, *exported.values()))) > MOST_VARIABLE_BYTES
     ):
         notes.append("what was exported is not kept: it is too much")
         exported = dict(before.environment)
@@ -73,7 +62,7 @@ def _exported(pairs: list[bytes], base: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for pair in pairs:
         name, _, value = pair.decode(errors="replace").partition("=")
-        if _NAME.fullmatch(name) and not _NEVER.fullmatch(name) and base.get(name) != value:
+        if VARIABLE.fullmatch(name) and not SHELLS_OWN.fullmatch(name) and base.get(name) != value:
             found[name] = clean(value)
     return found
 

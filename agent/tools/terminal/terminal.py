@@ -1,6 +1,7 @@
 """What runs now, for one gateway: commands are begun here, and ended with all that they began."""
 
 import asyncio
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -15,11 +16,12 @@ from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, sho
 from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
-from agent.tools.terminal.sandbox.bubblewrap import BASE
+from agent.tools.terminal.sandbox.bubblewrap import environment
+from agent.tools.terminal.sandbox.cache import kept, remove_orphans
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
 from agent.tools.terminal.sandbox.output import Output
-from agent.tools.terminal.sandbox.place import Place, prepare
+from agent.tools.terminal.sandbox.place import Owner, Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
 from agent.tools.terminal.shell import Left
 from storage.records.entries import Json
@@ -68,6 +70,7 @@ class Terminal:
         """Tell, once, of what ran when the process ended that ran it. Where there are several
         processes, to be called now and then: what living ones run is left alone."""
         ours = {g.command.id for g in self._going if g.command is not None}
+        await asyncio.to_thread(remove_orphans, self._config.workspace)
         await self._end_what_is_over(ours)
 
         def work(tx: Transaction) -> None:
@@ -100,7 +103,9 @@ class Terminal:
 
     async def check(self, setting: Setting) -> None:
         """Raises ToolError where no command can be run for a chat's session."""
-        await FILE_THREADS.run(setting.address, partial(self._launcher, setting.home))
+        await FILE_THREADS.run(setting.address, partial(self._place, setting.home))
+        look_for = without if self._config.sandbox == "none" else look
+        await FILE_THREADS.run(setting.address, look_for)
 
     async def shell(self, call: Call, home: int) -> Shell:
         """What a call finds: all of one reply find the same, whichever ends first. Where its
@@ -237,6 +242,7 @@ class Terminal:
             environment=dict(before.environment),
             seconds=wanted.seconds,
             workspace=place.root,
+            cache=place.cache,
         )
         going.running = Running(order, self._limits, going.output)
         if going.why:
@@ -261,7 +267,8 @@ class Terminal:
         assert command is not None
         left = Left(before)
         if wanted.keeps_shell:
-            left = shell.left(ended.told, str(place.root), BASE, before)
+            base = self._environment(place)
+            left = shell.left(ended.told, str(place.root), base, before)
         file, fault = await self._kept(wanted, command.id, going.output)
         kept = (await self._kept_shell(wanted.call)).directory
         gone = f"{shown(kept)} is gone: it ran in the workspace" if kept != before.directory else ""
@@ -329,15 +336,32 @@ class Terminal:
 
         await self.store.run(work)
 
-    def _launcher(self, home: int) -> tuple[Launcher, Place]:
+    def _place(self, home: int) -> Place:
         """Blocks."""
         try:
-            place = prepare(self.workspace(home).root, self._ours, self._secret)
+            return prepare(
+                self.workspace(home).root,
+                self._ours,
+                self._secret,
+                tuple(map(Path, self._config.read_only)),
+                self._config.workspace,
+            )
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was done") from None
+
+    def _launcher(self, home: int) -> tuple[Launcher, Place]:
+        """Blocks."""
+        place = self._place(home)
+        owner = place.owner or Owner(os.geteuid(), os.getegid())
+        place = replace(place, cache=kept(place.root, owner.user, owner.group, self._limits.cache))
+        base = self._environment(place)
         if self._config.sandbox == "none":
-            return Unconfined(without(), place, self._limits), place
-        return Bubblewrap(look(), place, self._limits, self._config.network), place
+            return Unconfined(without(), place, self._limits, base), place
+        return Bubblewrap(look(), place, self._limits, self._config.network, base), place
+
+    def _environment(self, place: Place) -> dict[str, str]:
+        confined = self._config.sandbox != "none"
+        return environment(place, self._config.environment, confined=confined)
 
 
 def _is_folder(workspace: Workspace, path: str) -> bool:

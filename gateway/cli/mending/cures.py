@@ -10,6 +10,7 @@ _CURES = {
     "escalation": "configure that platform, or take the address out of escalation.levels",
     "web": "check [web] search, search_url and search_key",
     "sandbox": "install or allow bubblewrap (deploy/README.md), or switch terminal and code off",
+    "commands": "do what it says, under [tools]",
     "workspace": "name another folder under [tools] workspace",
     "models.worker": "change it in the configuration",
     "budgets": "give the model input_cost and output_cost, or raise the budget",

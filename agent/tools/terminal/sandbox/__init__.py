@@ -3,6 +3,7 @@
 `process` runs it, with `output` and `usage`; `launcher` starts it: by bubblewrap, whose arguments
 are made in `bubblewrap` and whose filter of system calls in `seccomp`, by way of `scoped` where it
 has the network; or, where the operator wants no sandbox, by `supervisor`, a program of its own.
-`place` is the workspace as a command gets it, `probe` tries whether all that holds here. Imports
+`place` is the workspace as a command gets it, with what is `shown` besides and its `cache`; `probe`
+tries whether all that holds here, `toolchain` what commands have to work with. Imports
 agent.tools.files.workspace and nothing else of agent.tools.
 """

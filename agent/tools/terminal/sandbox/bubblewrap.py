@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.tools.terminal.sandbox import cache
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.place import Owner, Place
+from agent.tools.terminal.sandbox.shown import outermost
 
 BASE = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
@@ -19,7 +21,15 @@ BASE = {
     "LANG": "C.UTF-8",
     "TERM": "dumb",
 }
-"""All that a command finds in its environment, but for what its agent exported."""
+"""What a command finds in its environment, besides what `environment` adds, and what its agent
+exported."""
+AUTHOR = {
+    "GIT_AUTHOR_NAME": "Bough agent",
+    "GIT_AUTHOR_EMAIL": "agent@localhost",
+    "GIT_COMMITTER_NAME": "Bough agent",
+    "GIT_COMMITTER_EMAIL": "agent@localhost",
+}
+"""Who git says made a commit."""
 ETC = (
     *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies"),
     *("debian_version", "fonts", "gai.conf", "host.conf", "ld.so.cache", "ld.so.conf"),
@@ -57,6 +67,33 @@ class Pipes:
     """The program of seccomp; None where there is none for the machine."""
     info: int
     """Bubblewrap says there which process is the first of the sandbox."""
+
+
+def environment(place: Place, given: Mapping[str, str], *, confined: bool) -> dict[str, str]:
+    """What every command finds. `given`: as in [tools] environment."""
+    found = {**BASE, **AUTHOR, **_git(place, confined)}
+    if place.cache is not None:
+        found |= cache.variables(cache.WHERE if confined else place.cache)
+    found |= given
+    folders = [folder for folder in found["PATH"].split(":") if folder != "$PATH"]
+    if "PATH" in given:
+        found["PATH"] = ":".join([*folders, BASE["PATH"]])
+    return found
+
+
+def _git(place: Place, confined: bool) -> dict[str, str]:
+    """Git refuses a repository of another user's, as a workspace may be. It is told that this one
+    is meant, by variables, so that no file of settings outside the workspace is read."""
+    safe = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": str(place.root),
+        "GIT_CONFIG_KEY_1": "safe.directory",
+        "GIT_CONFIG_VALUE_1": f"{place.root}/*",
+    }
+    # HOME is a folder of its own in a sandbox, and everybody's /tmp without one.
+    return safe if confined else {**safe, "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 
 def command_line(
@@ -122,11 +159,33 @@ def _view(system: System, pipes: Pipes, place: Place, limits: Limits, network: b
         made += ["--tmpfs", str(folder)]
     made += ["--proc", "/proc", "--dev", "/dev", *_temporary("/dev/shm", limits)]  # noqa: S108
     made += ["--remount-ro", "/dev", *_temporary("/tmp", limits)]  # noqa: S108
+    made += _shown(system, place)
     made += _folders_above(place.root)
     made += ["--bind", str(place.root), str(place.root)]
+    if place.cache is not None:
+        made += [*_folders_above(cache.WHERE), "--bind", str(place.cache), str(cache.WHERE)]
     for folder in (*place.masked, Path("/")):
         made += ["--remount-ro", str(folder)]
     return made
+
+
+def _shown(system: System, place: Place) -> list[str]:
+    """What is shown besides, at its own place; where that was named by a link, the link too."""
+    there = [Path(path) for path, _ in system.layout]
+    made = []
+    for real in outermost(place.shown):
+        if not _is_below(real, there):
+            made += [*_folders_above(real), "--ro-bind", str(real), str(real)]
+            there.append(real)
+    for each in sorted(place.shown, key=lambda each: len(each.path.parts)):
+        if not _is_below(each.path, there):
+            made += [*_folders_above(each.path), "--symlink", str(each.real), str(each.path)]
+            there.append(each.path)
+    return made
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _temporary(path: str, limits: Limits) -> list[str]:

@@ -1,13 +1,14 @@
 """Starts a command: in bubblewrap, or without a sandbox where the operator says so."""
 
 import asyncio
+import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.tools.terminal.sandbox import bubblewrap, seccomp
@@ -15,6 +16,7 @@ from agent.tools.terminal.sandbox.bubblewrap import BASE, ETC, ETC_OF_NETWORK, P
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.place import SYSTEM, Owner, Place
 from agent.tools.terminal.sandbox.process import NICE, Order, SandboxError, Started, kill_group
+from agent.tools.terminal.sandbox.shown import outermost
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 SCOPED = Path(__file__).with_name("scoped.py")
@@ -59,6 +61,8 @@ class Bubblewrap:
     place: Place
     limits: Limits
     network: bool
+    base: Mapping[str, str] = field(default_factory=lambda: BASE)
+    """What every command finds in its environment."""
 
     @asynccontextmanager
     async def start(self, order: Order) -> AsyncIterator[Started]:
@@ -92,7 +96,7 @@ class Bubblewrap:
         outer = bubblewrap.arguments(
             self.system, pipes, self.place, self.limits, network=self.network
         )
-        last = bubblewrap.last_arguments(pipes, BASE | order.environment, inner=inner)
+        last = bubblewrap.last_arguments(pipes, {**self.base, **order.environment}, inner=inner)
         _fill(pipes.arguments, _joined(outer if inner else [*outer, *last]))
         _fill(pipes.inner_arguments, _joined(last if inner else []))
 
@@ -109,6 +113,7 @@ class Unconfined:
     bash: str
     place: Place
     limits: Limits
+    base: Mapping[str, str] = field(default_factory=lambda: BASE)
 
     @asynccontextmanager
     async def start(self, order: Order) -> AsyncIterator[Started]:
@@ -121,13 +126,23 @@ class Unconfined:
             inside = _shell(self.bash, script, order, counted=False)
             owner = self.place.owner
             user, group = (str(owner.user), str(owner.group)) if owner else ("-", "-")
-            about = [str(said), str(os.getpid()), user, group, str(self.place.root)]
-            program = [sys.executable, "-I", "-S", str(SUPERVISOR), *about, "/usr/bin/env", "-i"]
-            given = [f"{name}={value}" for name, value in (BASE | order.environment).items()]
-            process = await _process([*program, *given, *inside], [said, waits, tells])
+            given = _file(handed, self._given(order))
+            about = [str(said), str(os.getpid()), user, group, str(given)]
+            program = [sys.executable, "-I", "-S", str(SUPERVISOR), *about]
+            process = await _process([*program, *inside], [said, waits, tells, given])
             started = Started(process, info, told, go)
             handed.close()
             yield started
+
+    def _given(self, order: Order) -> bytes:
+        """Through a file: all users read a program's arguments, and an environment is private."""
+        place = self.place
+        given = {
+            "environment": {**self.base, **order.environment},
+            "writable": [str(path) for path in (place.root, place.cache) if path is not None],
+            "shown": [str(path) for path in outermost(place.shown)],
+        }
+        return json.dumps(given).encode()
 
 
 def _shell(bash: str, script: str, order: Order, *, counted: bool) -> list[str]:

@@ -25,6 +25,8 @@ class Limits:
     """Of a file that it writes."""
     temporary: int = 256 << 20
     """Of what it keeps below /tmp, and again below /dev/shm."""
+    cache: int = 4 << 30
+    """Of what a workspace's commands keep in its cache."""
     descriptors: int = 1_024
     output: int = 100_000_000
     """With more it is ended."""

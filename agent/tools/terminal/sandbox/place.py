@@ -6,12 +6,14 @@ that has no account. Blocks.
 """
 
 import os
+import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.tools.files.workspace import WorkspaceError
+from agent.tools.terminal.sandbox.shown import Shown, shown
 
 NOBODY = 65_525
 """A user and group that Debian and systemd give to nobody."""
@@ -43,22 +45,57 @@ class Place:
     """As whom commands run, where the gateway is root; None: as the gateway itself."""
     masked: tuple[Path, ...]
     """Folders of the system with something of ours, which a sandbox shows empty."""
+    shown: tuple[Shown, ...] = ()
+    """What is shown besides, read only."""
+    cache: Path | None = None
+    """The folder in which commands keep what they fetched; None where there is none."""
 
 
-def prepare(workspace: Path, ours: Iterable[Path], secret: Iterable[Path]) -> Place:
+def prepare(
+    workspace: Path,
+    ours: Iterable[Path],
+    secret: Iterable[Path],
+    read_only: Iterable[Path] = (),
+    template: str = "",
+) -> Place:
     """Make a workspace's folder where it is missing, and see to it that commands may run there.
 
     `ours`: files and folders of the gateway that must not be in it; `secret`: those that no command
-    may read. Raises WorkspaceError that says what is in the way and what to do.
+    may read; `read_only`: what is to be shown besides; `template`: how all workspaces are named.
+    Raises WorkspaceError that says what is in the way and what to do.
     """
+    secret = tuple(secret)
     masked = refuse_unfit(workspace, ours, secret)
+    this, any_ = workspaces(str(workspace.resolve())), workspaces(template or str(workspace))
+    read = shown(read_only, secret, lambda path: this(path) or any_(path))
     try:
         workspace.mkdir(mode=0o700, parents=True, exist_ok=True)
         root = workspace.resolve(strict=True)
     except OSError as error:
         raise WorkspaceError(f"the workspace cannot be used: {error.strerror}") from error
     owner = _owned(root) if os.geteuid() == 0 else None
-    return Place(root, owner, masked)
+    return Place(root, owner, masked, read)
+
+
+def workspaces(template: str) -> Callable[[Path], bool]:
+    """Whether a path is in a workspace, is one or holds one, of a template with {session}."""
+    path = Path(template).absolute()
+    above = path
+    while "{session}" in str(above):
+        above = above.parent
+    real = above.resolve()
+    rest = [re.escape(part).replace(re.escape("{session}"), "[0-9]+") for part in path.parts]
+    parts = [re.compile(part) for part in rest[len(above.parts) :]]
+
+    def overlaps(found: Path) -> bool:
+        if real.is_relative_to(found):
+            return True
+        if not found.is_relative_to(real):
+            return False
+        below = found.relative_to(real).parts
+        return all(map(re.Pattern.fullmatch, parts, below))
+
+    return overlaps
 
 
 def refuse_unfit(workspace: Path, ours: Iterable[Path], secret: Iterable[Path]) -> tuple[Path, ...]:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from agent.errors import ToolError
 from agent.fairness import FairThreads
 from agent.tools.terminal.sandbox import usage
+from agent.tools.terminal.sandbox.cache import MOST_FILES, too_large
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
 
@@ -25,6 +26,8 @@ BEGAN = b"began\0"
 """What it says first, once its own shell runs."""
 
 WATCH_EVERY = 0.25
+CACHE_EVERY = 8
+"""Looks at a command for each one at its cache, which takes longer."""
 _CHUNK = 65_536
 _FAST = 20_000_000
 """Bytes a second that are taken from a command: one that says more waits."""
@@ -73,6 +76,7 @@ class Order:
     environment: dict[str, str]
     seconds: float
     workspace: Path
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +179,22 @@ class Running:
 
     async def _watch(self, first: "_Collected") -> None:
         await first.known.wait()
+        looks = 0
         while first.process is not None:
-            why = await _WATCHES.run(
-                str(self.order.workspace), partial(self._too_much, first.process)
-            )
+            whose = str(self.order.workspace)
+            why = await _WATCHES.run(whose, partial(self._too_much, first.process))
+            if not why and looks % CACHE_EVERY == 0:
+                why = await _WATCHES.run(whose, self._too_much_kept)
             if why:
                 return self.end(why)
+            looks += 1
             await asyncio.sleep(WATCH_EVERY)
+
+    def _too_much_kept(self) -> str:
+        most = self.limits.cache
+        if self.order.cache is None or not too_large(self.order.cache, most):
+            return ""
+        return f"it kept more than {most >> 20:,} MB, or {MOST_FILES:,} files, in its cache"
 
     def _too_much(self, process: int) -> str:
         limits = self.limits

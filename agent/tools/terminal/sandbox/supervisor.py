@@ -1,10 +1,12 @@
 """A program that runs a command without a sandbox, and sees to it that all of it ends.
 
-    python -I -S supervisor.py INFO PARENT USER GROUP WORKSPACE COMMAND…
+    python -I -S supervisor.py INFO PARENT USER GROUP GIVEN COMMAND…
 
-USER and GROUP are numbers, or - for those it has. That user reaches the WORKSPACE also below a
-folder that is root's alone. What the command leaves behind becomes the supervisor's child (a
-subreaper), so that nothing gets away by making itself a daemon. All of it ends when the command
+USER and GROUP are numbers, or - for those it has. On descriptor GIVEN it reads, in JSON, the
+command's "environment", and what that user is to reach also below a folder that is root's alone:
+"writable" folders, the workspace among them, and what is only "shown". What the command leaves
+behind becomes the supervisor's child (a subreaper), so that nothing gets away by making itself a
+daemon. All of it ends when the command
 does, at SIGTERM, and when the process PARENT dies, which runs it. It says on descriptor INFO, in
 JSON, that it is ready.
 """
@@ -14,18 +16,21 @@ import ctypes
 import json
 import os
 import signal
+import stat
 import sys
 import time
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _SET_PARENT_DEATH_SIGNAL, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = 1, 36, 38
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 _PATIENCE = 10.0
 _NEW_MOUNTS = 0x20000
-_NO_SETUID, _NO_DEVICES, _BIND, _WITH_ALL_BELOW, _PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
+_READ_ONLY, _NO_SETUID, _NO_DEVICES, _REMOUNT = 1, 2, 4, 0x20
+_BIND, _WITH_ALL_BELOW, _PRIVATE = 0x1000, 0x4000, 0x40000
+_READ_ONLY_AGAIN = _REMOUNT | _BIND | _READ_ONLY | _NO_SETUID | _NO_DEVICES
 
 
 class _Stop(BaseException):
@@ -33,7 +38,9 @@ class _Stop(BaseException):
 
 
 def main() -> int:
-    info, parent, user, group, workspace, *command = sys.argv[1:]
+    info, parent, user, group, number, *command = sys.argv[1:]
+    with os.fdopen(int(number), "rb") as file:
+        given = json.load(file)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -44,7 +51,7 @@ def main() -> int:
     try:
         child = os.fork()
         if child == 0:
-            _become(libc, user, group, workspace, int(info), command)
+            _become(libc, user, group, given, int(info), command)
         os.write(int(info), json.dumps({"child-pid": os.getpid()}).encode())
         os.close(int(info))
         return _wait(child)
@@ -63,46 +70,67 @@ def _stop(_: int, __: FrameType | None) -> None:
 
 
 def _become(
-    libc: ctypes.CDLL, user: str, group: str, workspace: str, info: int, command: list[str]
+    libc: ctypes.CDLL, user: str, group: str, given: Any, info: int, command: list[str]
 ) -> NoReturn:
     try:
         os.close(info)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if user != "-":
-            _open_way(libc, Path(workspace), int(user), int(group))
+            _open_ways(libc, given["writable"], given["shown"], int(user), int(group))
             os.setgroups([])
             os.setresgid(int(group), int(group), int(group))
             os.setresuid(int(user), int(user), int(user))
-        os.execv(command[0], command)  # noqa: S606 - that is what it is for
+        os.execve(command[0], command, given["environment"])  # noqa: S606 - that is what it is for
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())
     finally:
         os._exit(125)
 
 
-def _open_way(libc: ctypes.CDLL, workspace: Path, user: int, group: int) -> None:
-    """Where a folder above the workspace lets the user not pass: show this process, and nobody
-    else, that folder with nothing in it but the way to the workspace. OSError where that may not
-    be done."""
-    closed = (each for each in reversed(workspace.parents) if not _may_pass(each, user, group))
-    folder = next(closed, None)
-    if folder is None:
+def _open_ways(
+    libc: ctypes.CDLL, writable: list[str], shown: list[str], user: int, group: int
+) -> None:
+    """Where a folder above one of these lets the user not pass: show this process, and nobody
+    else, that folder with nothing in it but the ways to them. OSError where that may not be
+    done."""
+    closed = {}
+    for path in map(Path, (*writable, *shown)):
+        above = (each for each in reversed(path.parents) if not _may_pass(each, user, group))
+        if (folder := next(above, None)) is not None:
+            closed[path] = folder
+    if not closed:
         return
     try:
         _checked(libc.unshare(_NEW_MOUNTS))
         _mount(libc, "none", "/", "", _PRIVATE | _WITH_ALL_BELOW)
-        source = os.open(workspace, os.O_PATH | os.O_DIRECTORY)
-        _mount(libc, "tmpfs", str(folder), "tmpfs", _NO_SETUID | _NO_DEVICES, "mode=711,size=64k")
+        sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in closed}
+        for folder in dict.fromkeys(closed.values()):
+            options = "mode=711,size=1m"
+            _mount(libc, "tmpfs", str(folder), "tmpfs", _NO_SETUID | _NO_DEVICES, options)
         os.umask(0o066)
-        workspace.mkdir(parents=True)
-        _mount(libc, f"/proc/self/fd/{source}", str(workspace), "", _BIND | _WITH_ALL_BELOW)
-        os.close(source)
+        for path, source in sources.items():
+            _bind(libc, source, path, read_only=str(path) in shown)
     except OSError as error:
         raise OSError(
             error.errno,
-            f"user {user}, as whom commands run, may not pass {folder}: let it, or set [tools] "
-            "workspace to a folder elsewhere",
+            f"user {user}, as whom commands run, may not pass "
+            f"{', '.join(dict.fromkeys(map(str, closed.values())))}: let it, or set [tools] "
+            "workspace and read_only to folders elsewhere",
         ) from error
+
+
+def _bind(libc: ctypes.CDLL, source: int, path: Path, *, read_only: bool) -> None:
+    """Show what is open as `source` at a path, and close it."""
+    found = f"/proc/self/fd/{source}"
+    if stat.S_ISDIR(os.fstat(source).st_mode):
+        path.mkdir(parents=True, exist_ok=True)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    _mount(libc, found, str(path), "", _BIND | _WITH_ALL_BELOW)
+    if read_only:
+        _mount(libc, "none", str(path), "", _READ_ONLY_AGAIN)
+    os.close(source)
 
 
 def _may_pass(folder: Path, user: int, group: int) -> bool:

@@ -1,6 +1,9 @@
 """What doctor says about children, budgets, fallbacks and keys, before they cost anything."""
 
 import asyncio
+import sys
+import tomllib
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from gateway.configuration.config import Config
 from gateway.configuration.secret_values import secrets_of
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
+from tests.support.sandboxes import need_bubblewrap
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
 
@@ -185,3 +189,24 @@ async def test_an_escalation_model_that_is_none_is_told_what_may_have_been_meant
         tmp_path, "escalation_model", models=models, delegation={"escalation_model": "carefull"}
     )
     assert finding.text.endswith("the overseer is used. Did you mean careful?")
+
+
+def shown_project() -> dict[str, Any]:
+    """The section that the README shows for a project."""
+    text = Path("gateway/README.md").read_text(encoding="utf-8")
+    block = text.split("### A project as the workspace")[1].split("```toml\n")[1].split("```")[0]
+    return tomllib.loads(block)
+
+
+async def test_the_section_that_is_shown_for_a_project_works(tmp_path: Path) -> None:
+    need_bubblewrap()
+    base, project = Path(sys.base_prefix).resolve(), tmp_path / "app"
+    venv.create(project / ".venv", symlinks=True)
+    tools = shown_project()["tools"]
+    assert (tools["workspace"], tools["read_only"]) == ("/srv/app", ["/opt/python"])
+    given = tools | {"workspace": str(project), "read_only": [str(base)]}
+    lines = await found(tmp_path, "commands", tools=given)
+    assert lines and all(line.ok for line in lines)
+    assert f"they see {base} besides, read only; find PYTHONDONTWRITEBYTECODE" in lines[0].text
+    assert "Bough for Ada" not in lines[0].text
+    assert "runs: Python 3" in lines[-1].text

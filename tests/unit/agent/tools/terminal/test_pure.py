@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.settings import MOST_VARIABLE_BYTES, MOST_VARIABLES
 from agent.text.sizing import LEAST_SHARE, size
 from agent.tools.terminal.sandbox import seccomp
 from agent.tools.terminal.sandbox.bubblewrap import BASE
 from agent.tools.terminal.sandbox.output import TAIL, Output, readable, shown_of
 from agent.tools.terminal.sandbox.process import BEGAN
-from agent.tools.terminal.shell import MOST_BYTES, MOST_VARIABLES, left
+from agent.tools.terminal.shell import left
 from agent.tools.terminal.telling import SHOWN, shown_for
 from storage.records.tools.commands import Shell
 
@@ -26,7 +27,7 @@ def test_whatever_a_command_says_of_its_end_is_bounded_and_stays_inside(
     shell = left(BEGAN * begins + said, ROOT, BASE, BEFORE).shell
     assert not shell.directory.startswith("/") and ".." not in shell.directory.split("/")
     assert len(shell.environment) <= MOST_VARIABLES
-    assert sum(map(len, shell.environment.values())) <= MOST_BYTES
+    assert sum(map(len, shell.environment.values())) <= MOST_VARIABLE_BYTES
 
 
 @given(

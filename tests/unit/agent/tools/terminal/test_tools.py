@@ -20,10 +20,10 @@ from storage.records.delegations import DelegationDraft
 from storage.records.entries import Draft, Kind, SessionDraft, SessionKind
 from storage.records.inbox_outbox import Event, InboxRow
 from storage.records.speakers import happened, spoken
-from storage.records.tools.commands import Command, CommandState
+from storage.records.tools.commands import Command, CommandState, Shell
 from storage.sql.store import SqlStore
 from storage.store import Transaction
-from tests.support.sandboxes import SMALL, need_bubblewrap
+from tests.support.sandboxes import SMALL, alive, need_bubblewrap
 from tests.support.stores import append, fresh_store, new_session, said
 
 HELD = "until [ -e go ]; do sleep 0.05; done"
@@ -489,3 +489,84 @@ async def test_without_a_sandbox_a_folder_of_root_above_the_workspace_shows_noth
     )
     assert said.splitlines()[0] == "1" and "not theirs" not in said
     assert sorted(file.name for file in closed.iterdir()) == ["deeper", "other"]
+
+
+async def shell_of(agent: Bench) -> Shell:
+    return await agent.terminal.store.read(lambda tx: tx.commands.shell(agent.session, agent.entry))
+
+
+async def test_commands_find_what_the_operator_set_and_cannot_lose_it(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    need_bubblewrap()
+    toolchain = tmp_path / "toolchain"
+    (toolchain / "bin").mkdir(parents=True)
+    (toolchain / "bin" / "tool").write_text("#!/bin/sh\necho the tool runs: $COLOUR\n")
+    (toolchain / "bin" / "tool").chmod(0o755)
+    set_by_us = {"PATH": f"{toolchain}/bin:$PATH", "COLOUR": "green"}
+    for sandbox in ("bubblewrap", "none"):
+        more = {"sandbox": sandbox, "read_only": [str(toolchain)], "environment": set_by_us}
+        agent = await bench(store, tmp_path, **more)
+        assert await agent.said("tool; ls -d /") == "the tool runs: green\n/"
+        await agent.said("export COLOUR=red MINE=1; unset PATH")
+        assert await agent.said("tool; echo $MINE") == "the tool runs: red\n1"
+        await agent.said("unset COLOUR MINE")
+        assert await agent.said("tool") == "the tool runs: green"
+        kept = await shell_of(agent)
+        assert "PATH" not in kept.environment and "COLOUR" not in kept.environment
+        await agent.terminal.close()
+
+
+async def test_a_command_line_of_the_host_shows_no_variable(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    """Every user of the machine reads the arguments of every program."""
+    for sandbox in ("bubblewrap", "none"):
+        if sandbox == "bubblewrap":
+            need_bubblewrap()
+        more = {"sandbox": sandbox, "environment": {"INDEX_TOKEN": "value-of-a-variable"}}
+        agent = await bench(store, tmp_path, **more)
+        running = asyncio.create_task(agent.run(f"touch begun; {HELD}"))
+        workspace = agent.terminal.workspace(agent.session).root
+        while not (workspace / "begun").exists():
+            await asyncio.sleep(0.01)
+        seen = alive("value-of-a-variable")
+        (workspace / "go").touch()
+        await running
+        assert seen == []
+        await agent.terminal.close()
+
+
+async def test_git_commits_and_what_was_fetched_is_kept(agent: Bench) -> None:
+    lines = (
+        "git init -q . && touch a && git add a && git commit -qm one && git log --format='%an %ae'"
+    )
+    assert await agent.said(lines) == "Bough agent agent@localhost"
+    await agent.said("mkdir -p $PIP_CACHE_DIR && echo wheel >$PIP_CACHE_DIR/x")
+    assert await agent.said("cat $XDG_CACHE_HOME/pip/x; ls -A") == "wheel\n.git\na"
+
+
+async def test_a_cache_that_grows_too_large_ends_the_command(
+    store: SqlStore, tmp_path: Path
+) -> None:
+    need_bubblewrap()
+    agent = await bench(store, tmp_path)
+    agent.terminal._limits = replace(SMALL, cache=1 << 20)
+    said = await agent.run(f"head -c 4000000 /dev/zero >$XDG_CACHE_HOME/x; {HELD}")
+    assert "it kept more than 1 MB" in said and "in its cache" in said
+    assert await agent.said("ls -A $XDG_CACHE_HOME") == "[no output]"
+    await agent.terminal.close()
+
+
+async def test_no_command_runs_while_a_key_could_be_read(store: SqlStore, tmp_path: Path) -> None:
+    need_bubblewrap()
+    toolchain = tmp_path / "toolchain"
+    toolchain.mkdir()
+    agent = await bench(store, tmp_path, read_only=[str(toolchain)])
+    assert await agent.said("echo ran") == "ran"
+    toolchain.rename(tmp_path / "old")
+    (tmp_path / ".ssh").mkdir()
+    toolchain.symlink_to(tmp_path / ".ssh")
+    said = await agent.run("echo ran")
+    assert "never shown to commands" in said and "ran\n" not in said
+    await agent.terminal.close()

@@ -13,8 +13,7 @@ import pytest
 
 from agent.errors import ToolError
 from agent.tools.files.workspace import WorkspaceError
-from agent.tools.terminal.sandbox.bubblewrap import BASE
-from agent.tools.terminal.sandbox.launcher import Bubblewrap, look
+from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.place import NOBODY, Place, prepare
 from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
@@ -82,7 +81,8 @@ async def test_it_finds_a_clean_environment_and_no_keyboard(
 ) -> None:
     ended, said = await ran(launcher, "env | grep -v '^_=' ; cat; read x; echo $?", workspace)
     names = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
-    assert names.keys() <= {*BASE, "PWD", "SHLVL", "OLDPWD"} and names["HOME"] == "/tmp"
+    assert isinstance(launcher, Bubblewrap | Unconfined)
+    assert names.keys() <= {*launcher.base, "PWD", "SHLVL", "OLDPWD"} and names["HOME"] == "/tmp"
     assert said.splitlines()[-1] == "1" and ended.status == 0
 
 
