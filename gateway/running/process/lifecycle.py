@@ -8,8 +8,10 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from gateway.running.process.draining import Draining
+from gateway.running.process.leaving import hung_up
 from gateway.running.process.systemd import ServiceManager
 from gateway.running.service import App
 
@@ -43,13 +45,18 @@ class Lifecycle:
         for number in ends:
             loop.add_signal_handler(number, self._stop, running)
         if self.reload is not None:
-            loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
+            # Not the loop's own, which let go of it with a moment in which SIGHUP kills.
+            wish = partial(loop.call_soon_threadsafe, self._hung_up.set)
+            signal.signal(signal.SIGHUP, lambda *_: wish())
+            if hung_up():
+                self._hung_up.set()
             beside.append(asyncio.create_task(self._reload(self.reload), name="reload"))
         try:
             await running
         finally:
             for number, handler in before.items():
-                loop.remove_signal_handler(number)
+                if number in ends:
+                    loop.remove_signal_handler(number)
                 signal.signal(number, handler)
             beside += [self._ending] if self._ending is not None else []
             for task in beside:
