@@ -30,7 +30,7 @@ from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
 from gateway.configuration.config import Config, load
 from gateway.configuration.current import Current
-from gateway.configuration.secret_values import all_secrets
+from gateway.configuration.secret_values import all_secrets, too_short
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
@@ -69,6 +69,9 @@ async def examine(path: Path | None) -> int:
 
 
 async def findings(config: Config) -> AsyncIterator[Finding]:
+    if short := too_short(config):
+        text = f"{', '.join(short)}: too short to be taken out of the log; use a longer one"
+        yield Finding("secrets", False, text)
     yield await _database(config)
     if config.server.listen is not None:
         yield Finding("server", *await looked_at(Listen.parse(config.server.listen)))

@@ -1,4 +1,4 @@
-"""A gateway that is told to read its configuration anew when it has read it and does not run yet."""
+"""A gateway that is told to read its configuration anew once it has read it, before it runs."""
 
 import os
 import signal

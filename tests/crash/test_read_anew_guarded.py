@@ -1,11 +1,7 @@
 """SIGHUP with a file that cannot be meant: empty, cut short, without an owner, of another bot. What
 held before holds, no turn is cut, and the owners are told once."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +12,7 @@ from tests.crash.patience import until
 from tests.crash.rules import rules
 from tests.crash.scene import ANN, BEN, Scene, scene, scene_of
 from tests.crash.test_read_anew import MUTED, read_anew, rewrite
-from tests.support.gateway_process import ROOT, write_rules
+from tests.support.gateway_process import write_rules
 
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 
@@ -138,27 +134,3 @@ async def test_a_wish_before_the_gateway_runs_is_fulfilled_once_it_does(tmp_path
     models = {"parent": {"model": write_rules(tmp_path, rules())}}
     async with scene_of(module, tmp_path, models) as running:
         await until(lambda: any("read anew: access.allow" in one for one in running.gateway.log))
-
-
-WHILE_IT_LOADS = """
-import os, signal, sys
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("gateway.cli", "gateway.cli.parser", "gateway.cli.main"):
-            os.kill(os.getpid(), signal.SIGHUP)
-sys.meta_path.insert(0, Finder())
-from gateway.__main__ import main
-sys.exit(main())
-"""
-
-
-def test_a_process_that_still_loads_its_program_does_not_die_of_it(tmp_path: Path) -> None:
-    config = tmp_path / "bough.toml"
-    config.write_text("[telgram]\n", encoding="utf-8")
-    command = [sys.executable, "-c", WHILE_IT_LOADS, "run", "--config", str(config)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (ended.returncode, "telgram" in ended.stderr) == (2, True)
-    command[3] = "doctor"  # whose terminal has been closed ends
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode in (2, -signal.SIGHUP)

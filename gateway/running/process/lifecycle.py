@@ -32,6 +32,7 @@ class Lifecycle:
     that."""
     manager: ServiceManager = field(default_factory=ServiceManager.of)
     _ending: asyncio.Task[None] | None = field(default=None, init=False)
+    _is_cut: bool = field(default=False, init=False)
     _hung_up: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def run(self) -> None:
@@ -66,8 +67,8 @@ class Lifecycle:
     def _stop(self, running: "asyncio.Task[None]") -> None:
         if self._ending is not None:
             log.info("Stopping at once.")
-            if not self._ending.cancel():  # it cuts, once: a second cut would break off the closing
-                self._cut(running)
+            self._ending.cancel()
+            self._cut(running)  # which an end that had not even begun would not
             return
         self._ending = asyncio.create_task(self._end(running), name="end")
 
@@ -82,6 +83,10 @@ class Lifecycle:
             self._cut(running)
 
     def _cut(self, running: "asyncio.Task[None]") -> None:
+        """Once: a second time would break off the closing."""
+        if self._is_cut:
+            return
+        self._is_cut = True
         self.app.hasten()
         running.cancel()
 
