@@ -34,6 +34,7 @@ from gateway.configuration.secret_values import all_secrets, too_short
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
+from gateway.processes.shared_workspace import SharedWorkspace, WorkspaceElsewhere
 from gateway.toolkits import own_files, web_client
 from storage.errors import StoreError
 from storage.records.entries import message
@@ -87,6 +88,8 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
     for finding in await _web(config):
         yield finding
     async for finding in _commands(config):
+        yield finding
+    for finding in await _shared_workspace(config):
         yield finding
     yield _children(config.delegation)
     for finding in (
@@ -213,6 +216,21 @@ async def _commands(config: Config) -> AsyncIterator[Finding]:
         refuse_unfit(resolve_template(config.tools.workspace, 0), *own_files(config))
     except WorkspaceError as error:
         yield Finding("workspace", False, str(error))
+
+
+async def _shared_workspace(config: Config) -> list[Finding]:
+    """Whether a worker on this host would use what the others do; nothing where it is alone."""
+    try:
+        store = await SqlStore.open(config.storage.url)
+        try:
+            shared = SharedWorkspace.of(config, store)
+            return [] if shared is None else [Finding("workspace", *await shared.look())]
+        finally:
+            await store.close()
+    except StoreError:
+        return []  # what is wrong with the database is said already
+    except WorkspaceElsewhere as error:
+        return [Finding("workspace", False, str(error))]
 
 
 def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:
