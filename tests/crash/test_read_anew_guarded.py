@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tests.support.gateway_process import write_rules
 pytestmark = [pytest.mark.crash, pytest.mark.asyncio(loop_scope="module")]
 
 REFUSED = "The configuration was not taken over"
-GUARDED = {
+GUARDED: dict[str, Any] = {
     "access": {"owners": [f"telegram:{ANN}"], "allow": [f"telegram:{BEN}"]},
     "budgets": {"day": 12.5},
     "tools": {"toolsets": [], "rules": [{"tool": "*", "decision": "deny"}]},

@@ -115,6 +115,8 @@ class Lifecycle:
         try:
             await self.app.platforms.some_ready.wait()
             self.manager.ready(self._said())
+            await self.app.platforms.settled.wait()
+            self.manager.status(self._said())
             await beats
         finally:
             beats.cancel()
@@ -133,4 +135,6 @@ class Lifecycle:
         if self._ending is not None:
             return f"Stopping: waiting for {Draining(self.app).left()}."
         said = self.app.platforms.said
+        if said and not self.app.platforms.some_ready.is_set():
+            return f"Starting; {said}."
         return f"Serving {said}." if said else STARTING
