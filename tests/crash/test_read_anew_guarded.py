@@ -59,6 +59,16 @@ async def test_an_empty_file_cuts_no_turn_and_the_owner_hears_of_it_once(tmp_pat
         await until(lambda: len(told(running)) == 2)
 
 
+async def test_ever_new_reasons_do_not_flood_the_owners(tmp_path: Path) -> None:
+    async with scene(tmp_path, access=MUTED) as running:
+        for number in range(7):
+            running.gateway.config.write_text(f"[wrong_{number}]\n", encoding="utf-8")
+            await read_anew(running, f"wrong_{number}")
+        await running.recorded_as_sent()
+        assert len(told(running)) == 5
+        assert [("Further refusals" in text) for text in told(running)] == [False] * 4 + [True]
+
+
 async def test_a_change_of_something_else_cuts_no_turn(tmp_path: Path) -> None:
     slow = {"parent": {"model": write_rules(tmp_path, rules(delay=2))}}
     async with scene(tmp_path, slow, **GUARDED) as running:

@@ -33,9 +33,13 @@ STEADY = 0.3
 LOOKS = 20
 """Times that this is waited for."""
 REFUSED = "configuration refused"
-"""A fact: what the owners were last told of, and when."""
+"""A fact: of what the owners were told in the last hour: pairs of a reason's digest, "" once a file
+was taken over since, and when."""
 AGAIN = 3_600.0
 """Seconds after which the owners hear the same reason again."""
+MOST = 5
+"""Messages to an owner in that time."""
+LAST = "\n\nFurther refusals in the next hour are in the log alone."
 LONGEST_REASON = 1_500
 """Characters."""
 NOT_TAKEN = (
@@ -92,7 +96,7 @@ class Reloading:
             raise ConfigError(f"{given.file}: {why}")
 
     async def _tell_owners(self, why: str) -> None:
-        """Once for each reason, by whichever process is first. Where the database is away, the log
+        """Once for each reason, and a few times an hour at most, by whichever process is first. Where the database is away, the log
         alone has it."""
         try:
             await self.app.store.run(partial(self._post, why=why))
@@ -101,12 +105,14 @@ class Reloading:
 
     def _post(self, tx: Transaction, why: str) -> None:
         digest = hashlib.sha256(why.encode()).hexdigest()
-        told = tx.directory.fact(REFUSED)
-        if told is not None and told["why"] == digest and tx.now - told["at"] < AGAIN:
+        told = [one for one in tx.directory.fact(REFUSED) or [] if tx.now - one[1] < AGAIN]
+        if len(told) >= MOST or any(one[0] == digest for one in told):
             return
-        tx.directory.set_fact(REFUSED, {"why": digest, "at": tx.now})
+        told.append([digest, tx.now])
+        tx.directory.set_fact(REFUSED, told)
         place = f" on {socket.gethostname()}" if self.app.store.jobs is not None else ""
         text = NOT_TAKEN.format(place=escape(place), why=escape(bounded(why, LONGEST_REASON)))
+        text += LAST if len(told) == MOST else ""
         composer = self.app.router.context.composer
         for owner in self.app.router.access.owners():
             chat = private_chat(owner)
@@ -163,8 +169,10 @@ def _content(file: Path) -> bytes | None:
 
 
 def _forget_refusal(tx: Transaction) -> None:
-    if tx.directory.fact(REFUSED) is not None:
-        tx.directory.set_fact(REFUSED, None)
+    """The same reason is a new one from now on."""
+    told = tx.directory.fact(REFUSED) or []
+    if any(digest for digest, _ in told):
+        tx.directory.set_fact(REFUSED, [["", at] for _, at in told])
 
 
 def _waiting(tx: Transaction) -> set[str]:

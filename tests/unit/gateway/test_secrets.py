@@ -118,7 +118,7 @@ def test_a_secret_is_found_wherever_it_stands(sections: dict[str, Any], secret: 
 def test_what_a_server_is_told_besides_is_no_secret() -> None:
     line = "in production it is true that ollama/llama3 answers"
     sections = {"mcp": {"s": PROGRAM}, **preset("http://localhost/v1")}
-    sections["models"]["presets"]["p"]["api_key"] = "ollama"  # type: ignore[index]
+    sections["models"]["presets"]["p"]["api_key"] = "ollama"
     assert redactor(secrets_of(config(**sections)))(line) == line
 
 
