@@ -20,6 +20,7 @@ from gateway.configuration.config import Config
 from gateway.configuration.current import Current
 from gateway.configuration.takeover import differing, objection, taken_over
 from gateway.errors import ConfigError
+from gateway.logs import without_secrets
 from gateway.running.service import App
 from gateway.turns.failures import once_there
 from gateway.turns.messages import author_of
@@ -96,8 +97,8 @@ class Reloading:
             raise ConfigError(f"{given.file}: {why}")
 
     async def _tell_owners(self, why: str) -> None:
-        """Once for each reason, and a few times an hour at most, by whichever process is first. Where the database is away, the log
-        alone has it."""
+        """Once for each reason, and a few times an hour at most, by whichever process is first.
+        Where the database is away, the log alone has it."""
         try:
             await self.app.store.run(partial(self._post, why=why))
         except StoreError as error:
@@ -111,7 +112,9 @@ class Reloading:
         told.append([digest, tx.now])
         tx.directory.set_fact(REFUSED, told)
         place = f" on {socket.gethostname()}" if self.app.store.jobs is not None else ""
-        text = NOT_TAKEN.format(place=escape(place), why=escape(bounded(why, LONGEST_REASON)))
+        text = NOT_TAKEN.format(
+            place=escape(place), why=escape(bounded(without_secrets(why), LONGEST_REASON))
+        )
         text += LAST if len(told) == MOST else ""
         composer = self.app.router.context.composer
         for owner in self.app.router.access.owners():
