@@ -27,6 +27,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.messenger import GatewayMessenger
 from gateway.processes.shared_workspace import SharedWorkspace
 from gateway.processes.switchboard import Switchboard
+from gateway.turns.failures import once_there
 from storage.lock import file_of
 from storage.records.entries import Draft
 from storage.store import Store, Transaction
@@ -95,7 +96,7 @@ class Toolkits:
         """Start the servers, and tell of commands that the process before this one left.
         WorkspaceElsewhere where other workers use another folder."""
         if self.shared is not None:
-            await self.shared.claim()
+            await once_there(self.shared.claim, "the workspace")
         self.servers.start()
         await self.terminal.recover()
 
