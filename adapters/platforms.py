@@ -219,8 +219,9 @@ def same_bot(one: PlatformSettings, other: PlatformSettings) -> bool:
     """Whether both configurations are of the same bot on each platform that both have. A token
     that was renewed is the same bot's: its first part, up to ":" or ".", is who the bot is."""
     for platform in PLATFORMS.values():
-        sections = (getattr(each, platform.name, None) for each in (one, other))
-        tokens = [each.token.get_secret_value() for each in sections if hasattr(each, "token")]
+        sections = [getattr(each, platform.name, None) for each in (one, other)]
+        given = [each.token for each in sections if each is not None]
+        tokens = [token.get_secret_value() for token in given]
         known = {found[0] for token in tokens if (found := re.split("[:.]", token, maxsplit=1))[1:]}
         if len(known) > 1:
             return False
