@@ -215,6 +215,19 @@ def rates_of(settings: PlatformSettings) -> dict[str, Rates]:
     }
 
 
+def same_bot(one: PlatformSettings, other: PlatformSettings) -> bool:
+    """Whether both configurations are of the same bot on each platform that both have. A token
+    that was renewed is the same bot's: its first part, up to ":" or ".", is who the bot is."""
+    for platform in PLATFORMS.values():
+        sections = [getattr(each, platform.name, None) for each in (one, other)]
+        given = [each.token for each in sections if each is not None]
+        tokens = [token.get_secret_value() for token in given]
+        known = {found[0] for token in tokens if (found := re.split("[:.]", token, maxsplit=1))[1:]}
+        if len(known) > 1:
+            return False
+    return True
+
+
 def checked_identity(value: str) -> str:
     """ValueError, for who wrote it, where it names neither a person nor everybody on a platform."""
     name, _, who = value.partition(":")

@@ -67,6 +67,7 @@ class WithoutSecrets(ProcessorFormatter):
 
     def __init__(self, secrets: Collection[str] = (), shape: Shape | None = None) -> None:
         self.shape = shape if shape is not None else Shape()
+        self.secrets = frozenset(secrets)
         self.redact = redactor(secrets)
         self._clock = logging.Formatter()
         ending: list[Processor] = [self._as_json if self._is_json else self._for_people]
@@ -189,15 +190,16 @@ def set_level(level: int) -> None:
 def shape_log(secrets: Collection[str], shape: Shape) -> None:
     """Write lines so from now on, and take these out of all of them."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, WithoutSecrets):
-            handler.setFormatter(WithoutSecrets(secrets, shape))
+        if isinstance(formatter := handler.formatter, WithoutSecrets):
+            # A key that was replaced in the file is still the one that is used, until a restart.
+            handler.setFormatter(WithoutSecrets(formatter.secrets.union(secrets), shape))
 
 
 def hide(secrets: Collection[str]) -> None:
     """Take these out of all that is logged from now on."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler.formatter, WithoutSecrets):
-            handler.setFormatter(WithoutSecrets(secrets, handler.formatter.shape))
+        if isinstance(formatter := handler.formatter, WithoutSecrets):
+            handler.setFormatter(WithoutSecrets(formatter.secrets.union(secrets), formatter.shape))
 
 
 def without_secrets(text: str) -> str:

@@ -24,7 +24,9 @@ from gateway.commands.memory import tell_noted
 from gateway.configuration.config import Config, own_files
 from gateway.outbound.composer import Composer
 from gateway.outbound.messenger import GatewayMessenger
+from gateway.processes.shared_workspace import SharedWorkspace
 from gateway.processes.switchboard import Switchboard
+from gateway.turns.failures import once_there
 from storage.records.entries import Draft
 from storage.store import Store, Transaction
 
@@ -49,6 +51,8 @@ class Toolkits:
     """None where no conversation has the toolset."""
     redact: Callable[[str], str]
     """A text without what must not be known."""
+    shared: SharedWorkspace | None
+    """None where no other process works in the same folders."""
 
     @classmethod
     def of(
@@ -63,7 +67,8 @@ class Toolkits:
         terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
         switchboard.on(COMMANDS, terminal.heard)
         web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
-        return cls(settings, Servers(config.mcp), terminal, web, redact)
+        shared = SharedWorkspace.of(config, store)
+        return cls(settings, Servers(config.mcp), terminal, web, redact, shared)
 
     def kits(
         self, store: Store, composer: Composer, access: Access, given: tuple[Tool, ...]
@@ -86,7 +91,10 @@ class Toolkits:
         return (*kits, web_kit(self.web))
 
     async def start(self) -> None:
-        """Start the servers, and tell of commands that the process before this one left."""
+        """Start the servers, and tell of commands that the process before this one left.
+        WorkspaceElsewhere where other workers use another folder."""
+        if self.shared is not None:
+            await once_there(self.shared.claim, "the workspace")
         self.servers.start()
         await self.terminal.recover()
 
@@ -101,6 +109,11 @@ class Toolkits:
         if self.terminal.store.jobs is not None:
             await self.terminal.recover()
             await self.terminal.store.run(lambda tx: tx.ephemeral.prune(KEPT))
+
+    async def refresh(self) -> None:
+        """Now and then, in each process: see that the workspace still is what others share."""
+        if self.shared is not None:
+            await self.shared.keep()
 
     async def ready(self, address: str) -> None:
         """Wait for the tools of a conversation that have only just been started."""

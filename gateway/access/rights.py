@@ -32,6 +32,11 @@ class GivenRights:
         """Identities of those who have one of these roles now."""
         return tuple(identity for identity in self._known if self.role(identity) in roles)
 
+    def owners_for_good(self) -> tuple[str, ...]:
+        """Identities of the owners whose right does not end by itself."""
+        owners = self.holding(Role.OWNER)
+        return tuple(identity for identity in owners if self._known[identity].until is None)
+
     async def read(self, store: Store) -> frozenset[str]:
         """Take over what stands in the database: another process may have changed it. Whom that
         took a right from."""

@@ -33,10 +33,11 @@ from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
 from gateway.configuration.config import Config, load, own_files
 from gateway.configuration.current import Current
-from gateway.configuration.secret_values import all_secrets
+from gateway.configuration.secret_values import all_secrets, too_short
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
+from gateway.processes.shared_workspace import SharedWorkspace, WorkspaceElsewhere
 from gateway.toolkits import web_client
 from storage.errors import StoreError
 from storage.records.entries import message
@@ -72,6 +73,9 @@ async def examine(path: Path | None) -> int:
 
 
 async def findings(config: Config) -> AsyncIterator[Finding]:
+    if short := too_short(config):
+        text = f"{', '.join(short)}: too short to be taken out of the log; use a longer one"
+        yield Finding("secrets", False, text)
     yield await _database(config)
     if config.server.listen is not None:
         yield Finding("server", *await looked_at(Listen.parse(config.server.listen)))
@@ -87,6 +91,8 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
     for finding in await _web(config):
         yield finding
     async for finding in _commands(config):
+        yield finding
+    for finding in await _shared_workspace(config):
         yield finding
     yield _children(config.delegation)
     for finding in (
@@ -232,6 +238,21 @@ def _given(tools: ToolsConfig) -> str:
         f"they see {', '.join(tools.read_only) or 'nothing'} besides, read only; find "
         f"{', '.join(tools.environment) or 'no variables'} set by tools.environment; and {kept}"
     )
+
+
+async def _shared_workspace(config: Config) -> list[Finding]:
+    """Whether a worker on this host would use what the others do; nothing where it is alone."""
+    try:
+        store = await SqlStore.open(config.storage.url)
+        try:
+            shared = SharedWorkspace.of(config, store)
+            return [] if shared is None else [Finding("workspace", *await shared.look())]
+        finally:
+            await store.close()
+    except StoreError:
+        return []  # what is wrong with the database is said already
+    except WorkspaceElsewhere as error:
+        return [Finding("workspace", False, str(error))]
 
 
 def _distinct(specs: Sequence[ModelSpec]) -> list[tuple[ModelSpec, str]]:

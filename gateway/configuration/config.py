@@ -238,11 +238,23 @@ class Config(PlatformSettings):
     otel: OtelConfig = OtelConfig()
     retention: RetentionConfig = RetentionConfig()
     _file: Path = PrivateAttr(default=DEFAULT_FILE)
+    _written: str = PrivateAttr(default="")
 
     @property
     def file(self) -> Path:
         """Where it was read, or would have been."""
         return self._file
+
+    @property
+    def written(self) -> str:
+        """The text of that file; "" where there was none."""
+        return self._written
+
+    def written_as(self, other: "Config") -> Self:
+        """The same values, as if the file of the other one said them."""
+        same = self.model_copy()
+        same._file, same._written = other.file, other.written
+        return same
 
     @model_validator(mode="after")
     def _named_models_exist(self) -> Self:
@@ -292,7 +304,9 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
 
     ConfigError where the file cannot be read, or a key or value is wrong.
     """
-    data = read_file(path if path is not None else DEFAULT_FILE, required=path is not None)
+    file = path if path is not None else DEFAULT_FILE
+    written = _text_of(file, required=path is not None)
+    data = _parsed(file, written)
     add_environment(data, environ)
     config = checked(data)
     given = sorted(name for name, value in environ.items() if name.startswith(PREFIX) and value)
@@ -305,7 +319,7 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
         print(f"bough: {one.text}", file=sys.stderr)
     for text in config.unused():
         print(f"bough: {text}", file=sys.stderr)
-    config._file = (path or DEFAULT_FILE).absolute()
+    config._file, config._written = file.absolute(), written
     _refuse_shown(config)
     _refuse_secrets(config, environ)
     return config
@@ -376,14 +390,23 @@ def checked(data: Mapping[str, Any]) -> Config:
 
 def read_file(path: Path, *, required: bool) -> dict[str, Any]:
     """What stands in a file, unchecked; nothing where there is none and none is required."""
+    return _parsed(path, _text_of(path, required=required))
+
+
+def _text_of(path: Path, *, required: bool) -> str:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if required:
             raise ConfigError(f"There is no file {path}. Name another with --config.") from None
-        return {}
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(unreadable(path, error)) from None
+
+
+def _parsed(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(not_toml(path, error)) from None
 

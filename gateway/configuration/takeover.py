@@ -4,11 +4,14 @@ At once holds what parts look at each time they need it. The rest was used when 
 connections, models, tools.
 """
 
+import tomllib
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
+from adapters.platforms import same_bot
 from agent.settings import TIERS
 from gateway.configuration.config import ChatConfig, Config
 
@@ -17,6 +20,8 @@ WHOLE = ("access", "escalation", "budgets", "limits", "agent", "log", "retention
 SESSION_WAITS = ("summary_model", "max_answer_messages")
 TOOLS_TAKEN = ("approvers", "rules")
 SERVER_TAKEN = ("drain",)
+GUARDS = ("access", "escalation", "budgets", "limits", "chats", "tools.approvers", "tools.rules")
+"""What keeps people and models within limits: a file that was cut short must not take it away."""
 
 
 def taken_over(running: Config, given: Config) -> tuple[Config, list[str]]:
@@ -38,7 +43,48 @@ def taken_over(running: Config, given: Config) -> tuple[Config, list[str]]:
             "chats": chats,
         }
     )
-    return holds, sorted(differing(holds, given))
+    return holds.written_as(given), sorted(differing(holds, given))
+
+
+def objection(before: Config, given: Config) -> str:
+    """Why a file cannot be meant to replace the one before, and what to do, for people; "" where
+    it can."""
+    if before.written and not tomllib.loads(given.written):
+        return "It sets nothing. Put its sections back."
+    if not same_bot(before, given):
+        return (
+            "Its token is another bot's. Put the right file there; to change the bot, stop it and "
+            "start it again."
+        )
+    if _place(before.storage.url) != _place(given.storage.url):
+        return "It names another database. Put the right one there, or start the bot again."
+    if lost := _cut_off(before, given):
+        return (
+            f"It looks cut short, and {', '.join(lost)} would change. Write the whole file; if it "
+            "is whole, end it with a comment on a line of its own."
+        )
+    return ""
+
+
+def _cut_off(before: Config, given: Config) -> list[str]:
+    """The guards that differ in what may be a part of a file: its text is how the one before
+    began, or ends within a line where that one did not."""
+    old, new = before.written, given.written
+    begins = new != old and old.startswith(new.rstrip())
+    within = old.endswith("\n") and not new.endswith("\n")
+    if not old or not (begins or within):
+        return []
+    keys = sorted(differing(before, given))
+    return [key for key in keys if any(f"{key}.".startswith(f"{guard}.") for guard in GUARDS)]
+
+
+def _place(url: str) -> tuple[str | None, str]:
+    """Where a database is, whoever signs in there."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # the next start says what is wrong with it
+        return None, url
+    return parts.hostname, parts.path
 
 
 def _chat(running: Config, before: ChatConfig, given: ChatConfig) -> ChatConfig:

@@ -36,10 +36,11 @@ class Announcement:
         return {"announce": self._announce(ready), "invitation": self.invitation.run()}
 
     async def _announce(self, ready: "asyncio.Event | None") -> None:
-        await self.platforms.all_ready.wait()
+        await self.platforms.settled.wait()
         if self.platforms.serve_others:
             self._say_who_may_talk()
         if ready is not None:
+            await self.platforms.all_ready.wait()
             ready.set()
         if warning := await self.store.warning():
             log.warning("%s", warning)

@@ -48,6 +48,7 @@ class Housekeeping:
         self.delivery.notify()  # `bough sessions` writes beside us
         await self.router.note_ignored()
         await self.reread()
+        await self.tools.refresh()
 
     async def reread(self) -> None:
         """Rights, choices and threads."""

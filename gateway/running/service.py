@@ -55,7 +55,7 @@ class App:
         """
         self.store.watch(self._committed)
         try:
-            parts = parts_of(self.platforms)
+            parts = parts_of(self.platforms, self.tools.shared)
             await self.monitor.open(parts, lambda: len(self.router.context.active))
             await once_there(partial(self._access.given.read, self.store), "who may talk")
             await self.settings.read(self.store)

@@ -4,14 +4,18 @@ Better a word too much than a key too few: what looks like a secret is taken out
 bounded, so that a text of any length is searched in one go.
 """
 
+import base64
 import json
 import re
 from collections.abc import Callable, Collection, Iterator
+from html import escape
 from urllib.parse import quote, quote_plus
 
 REDACTED = "[redacted]"
-SHORTEST_SECRET = 4
+SHORTEST_SECRET = 6
 """Characters. Shorter ones are part of everything that anybody writes."""
+_WITHIN_WORDS = 8
+"""Characters from which on a secret is found within a word too."""
 
 _NAMES = (
     "api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|"
@@ -66,7 +70,7 @@ def known_redactor(
         return str
     longest_first = sorted(known, key=len, reverse=True)
     # Libraries write some of what they show in small letters.
-    exact = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
+    exact = re.compile("|".join(map(_exactly, longest_first)), re.IGNORECASE)
     small = [one.lower() for one in known]
 
     def redact(text: str) -> str:
@@ -90,9 +94,19 @@ def redactor(secrets: Collection[str]) -> Callable[[str], str]:
     return redact
 
 
+def _exactly(form: str) -> str:
+    pattern = re.escape(form)
+    return pattern if len(form) >= _WITHIN_WORDS else rf"(?<![^\W_]){pattern}(?![^\W_])"
+
+
 def _forms(secret: str) -> Iterator[str]:
-    """How it may be written: as it is, in JSON, in Python's own notation, in a URL."""
-    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    yield from (repr(secret)[1:-1], repr(secret.encode("utf-8", "replace"))[2:-1])
+    """How it may be written: as it is, in JSON, and in JSON within JSON, in Python's own notation,
+    in a page, in a URL, in a header."""
+    yield from (secret, escape(secret), repr(secret)[1:-1])
+    for json_text in (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+        yield from (json_text, json.dumps(json_text)[1:-1])
     raw = secret.encode("utf-8", "replace")
+    yield repr(raw)[2:-1]
     yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    for encoded in (base64.b64encode(raw), base64.urlsafe_b64encode(raw)):
+        yield encoded.decode().rstrip("=")

@@ -176,3 +176,26 @@ async def test_a_process_that_stood_still_sends_nothing_late(
         for chat in CHATS:
             in_order(p.sent(chat), 8)
             assert p.sent(chat)[:6] == sent[chat]
+
+
+async def test_a_file_that_all_of_them_refuse_is_told_once(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    async with processes(tmp_path, postgres_url, 3) as p:
+        config = p.running[0].config
+        right = config.read_text(encoding="utf-8")
+        config.write_text("", encoding="utf-8")
+        for one in p.running * 3:
+            one.hang_up()
+        refused = "The configuration was not taken over"
+        await until(
+            lambda: all(any(refused in line for line in one.log) for one in p.running),
+        )
+        await until(lambda: not p.unsent())
+        assert len([text for text in p.sent(ANN) if refused in text]) == 1
+        config.write_text(right, encoding="utf-8")
+        for one in p.running:
+            one.hang_up()
+        await until(
+            lambda: all(any("read anew: nothing" in line for line in one.log) for one in p.running)
+        )

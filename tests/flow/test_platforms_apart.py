@@ -76,8 +76,8 @@ class Both:
 
 
 @asynccontextmanager
-async def both(store: Store) -> AsyncIterator[Both]:
-    telegram, discord = Frail("telegram"), Frail("discord")
+async def both(store: Store, other: Frail | None = None) -> AsyncIterator[Both]:
+    telegram, discord = Frail("telegram"), other or Frail("discord")
     config = Config.model_validate({"access": OWNERS})
     model = SpyModel(SAYS)
     app = await bootstrap(config, adapters=[telegram, discord], store=store, model=model)
@@ -112,6 +112,37 @@ async def test_a_bug_of_one_platform_leaves_the_other_and_is_logged_with_one_tra
     assert caplog.text.count("RuntimeError('a bug'); again in") == 2
     assert caplog.text.count("Ready: telegram; away: discord") == 2
     assert caplog.text.count("Ready: telegram, discord") == 3
+
+
+class Mute(Frail):
+    """Lets the bot sign in, and opens no stream until it is told to."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.opens = asyncio.Event()
+
+    async def run(self, receive: Receive, cursors: Mapping[str, str]) -> None:
+        await self.opens.wait()
+        await super().run(receive, cursors)
+
+
+async def test_a_platform_whose_stream_does_not_open_is_away_and_the_others_are_ready(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(platform_supervisor, "LATE", 0.05)
+    mute = Mute("discord")
+    async with both(store, mute) as g:
+        await g.until(g.app.platforms.settled.is_set)
+        assert g.app.platforms.said == "telegram; away: discord"
+        assert not g.app.platforms.all_ready.is_set()
+        await g.until(lambda: "Who may talk: " in caplog.text)
+        assert "discord: signed in, but what is sent to the bot cannot be" in caplog.text
+        assert g.app.platforms.why_not("discord") == platform_supervisor.AWAY
+        mute.opens.set()
+        await g.until(g.app.platforms.all_ready.is_set)
+        assert g.app.platforms.said == "telegram, discord"
+    assert caplog.text.count("Ready: ") == 2
 
 
 async def test_owners_elsewhere_are_told_once_and_when_it_is_over(store: Store) -> None:

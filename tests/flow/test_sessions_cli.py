@@ -225,15 +225,22 @@ async def test_secrets_are_taken_out_on_request(place: Place) -> None:
 def test_every_secret_value_of_a_configuration_is_known() -> None:
     config = Config.model_validate(
         {
-            "telegram": {"token": "123:abc"},
-            "discord": {"token": "xyz"},
+            "telegram": {"token": "123:abcdef"},
+            "discord": {"token": "xyz-uvw"},
             "models": {
-                "parent": {"model": "m", "api_key": "key1"},
-                "presets": {"p": {"model": "m", "api_keys": ["key2", "key3"]}},
+                "parent": {"model": "m", "api_key": "first-key"},
+                "presets": {"p": {"model": "m", "api_keys": ["second-key", "third-key"]}},
             },
         }
     )
-    assert secrets_of(config) - {""} == {"123:abc", "abc", "xyz", "key1", "key2", "key3"}
+    assert secrets_of(config) - {""} == {
+        "123:abcdef",
+        "abcdef",
+        "xyz-uvw",
+        "first-key",
+        "second-key",
+        "third-key",
+    }
 
 
 async def test_transcripts_of_delegations_are_listed_on_request_and_not_exported(

@@ -31,6 +31,8 @@ LONGEST_REFUSED = 300.0
 """Seconds between tries in the end, where what is configured is refused: a person must mend it."""
 REFUSED = "it refuses what is configured; the log says what to do"
 AWAY = "it is not served for the moment; the log has why"
+LATE = 10.0
+"""Seconds from signing in until a platform that brings nothing is called away."""
 STEADY = 30.0
 """Seconds for which a platform is served before an outage is called over."""
 
@@ -68,10 +70,14 @@ class PlatformSupervisor:
     """Who the bot is on each platform, for people, once it has been there."""
     some_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """The same of any platform."""
+    settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set once some platform is served, and of every other one it is known whether it is."""
     _outages: dict[str, _Outage] = field(default_factory=dict, init=False)
     _seen: set[str] = field(default_factory=set, init=False)
     """Platforms that have been ready since the start of the process."""
     _ready: set[str] = field(default_factory=set, init=False)
+    _late: set[str] = field(default_factory=set, init=False)
+    """Those that let us sign in, and bring nothing."""
     _said: str = field(default="", init=False)
     _stopping: bool = field(default=False, init=False)
     _kinds: set[tuple[str, str]] = field(default_factory=set, init=False)
@@ -201,7 +207,15 @@ class PlatformSupervisor:
 
     async def _rose(self, adapter: Adapter, up: asyncio.Event) -> None:
         """Say that a platform is served, and that an outage is over when it is."""
-        await up.wait()
+        if not await self._in_time(up):
+            log.warning(
+                "%s: signed in, but what is sent to the bot cannot be received yet; trying on",
+                adapter.name,
+            )
+            self._late.add(adapter.name)
+            self.say_ready()
+            await up.wait()
+        self._late.discard(adapter.name)
         self._seen.add(adapter.name)
         self._ready.add(adapter.name)
         self.some_ready.set()
@@ -213,9 +227,18 @@ class PlatformSupervisor:
         if outage is not None and outage.told:
             await self.news.tell(adapter.name, f"✅ {_title(adapter)} is served again.")
 
+    async def _in_time(self, up: asyncio.Event) -> bool:
+        try:
+            async with asyncio.timeout(LATE):
+                await up.wait()
+        except TimeoutError:
+            return False
+        return True
+
     async def _fell(self, adapter: Adapter, problem: Exception, outage: _Outage) -> None:
         self.serving.closed(adapter.name)
         self._ready.discard(adapter.name)
+        self._late.discard(adapter.name)
         await close(adapter)
         self.say_ready()
         if adapter.name in self._seen and not outage.told:
@@ -247,11 +270,13 @@ class PlatformSupervisor:
         """Which platforms serve, as soon as that is known of each, whether the models are loaded,
         and whenever either changes."""
         away = [name for name in self.adapters if name not in self._ready]
-        if not set(away) <= set(self._outages):
+        if not set(away) <= set(self._outages) | self._late:
             return
-        said = ", ".join(name for name in self.adapters if name in self._ready)
-        said += f"; away: {', '.join(away)}" if away else ""
-        said += f"; {self.loading.said}" if self.loading.said else ""
+        served = ", ".join(name for name in self.adapters if name in self._ready)
+        parts = (served, f"away: {', '.join(away)}" if away else "", self.loading.said)
+        said = "; ".join(part for part in parts if part)
+        if self._ready:
+            self.settled.set()
         if self._ready and said != self._said:
             log.info("Ready: %s", said)
         self._said = said

@@ -8,8 +8,10 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from gateway.running.process.draining import Draining
+from gateway.running.process.leaving import hung_up
 from gateway.running.process.systemd import ServiceManager
 from gateway.running.service import App
 
@@ -30,6 +32,7 @@ class Lifecycle:
     that."""
     manager: ServiceManager = field(default_factory=ServiceManager.of)
     _ending: asyncio.Task[None] | None = field(default=None, init=False)
+    _is_cut: bool = field(default=False, init=False)
     _hung_up: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     async def run(self) -> None:
@@ -43,13 +46,18 @@ class Lifecycle:
         for number in ends:
             loop.add_signal_handler(number, self._stop, running)
         if self.reload is not None:
-            loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
+            # Not the loop's own, which let go of it with a moment in which SIGHUP kills.
+            wish = partial(loop.call_soon_threadsafe, self._hung_up.set)
+            signal.signal(signal.SIGHUP, lambda *_: wish())
+            if hung_up():
+                self._hung_up.set()
             beside.append(asyncio.create_task(self._reload(self.reload), name="reload"))
         try:
             await running
         finally:
             for number, handler in before.items():
-                loop.remove_signal_handler(number)
+                if number in ends:
+                    loop.remove_signal_handler(number)
                 signal.signal(number, handler)
             beside += [self._ending] if self._ending is not None else []
             for task in beside:
@@ -59,8 +67,8 @@ class Lifecycle:
     def _stop(self, running: "asyncio.Task[None]") -> None:
         if self._ending is not None:
             log.info("Stopping at once.")
-            if not self._ending.cancel():  # it cuts, once: a second cut would break off the closing
-                self._cut(running)
+            self._ending.cancel()
+            self._cut(running)  # which an end that had not even begun would not
             return
         self._ending = asyncio.create_task(self._end(running), name="end")
 
@@ -75,6 +83,10 @@ class Lifecycle:
             self._cut(running)
 
     def _cut(self, running: "asyncio.Task[None]") -> None:
+        """Once: a second time would break off the closing."""
+        if self._is_cut:
+            return
+        self._is_cut = True
         self.app.hasten()
         running.cancel()
 
@@ -103,6 +115,8 @@ class Lifecycle:
         try:
             await self.app.platforms.some_ready.wait()
             self.manager.ready(self._said())
+            await self.app.platforms.settled.wait()
+            self.manager.status(self._said())
             await beats
         finally:
             beats.cancel()
@@ -121,4 +135,6 @@ class Lifecycle:
         if self._ending is not None:
             return f"Stopping: waiting for {Draining(self.app).left()}."
         said = self.app.platforms.said
+        if said and not self.app.platforms.some_ready.is_set():
+            return f"Starting; {said}."
         return f"Serving {said}." if said else STARTING

@@ -12,8 +12,11 @@ import pytest
 from gateway.cli.doctor import Finding, findings
 from gateway.configuration.config import Config
 from gateway.configuration.secret_values import secrets_of
+from gateway.processes.shared_workspace import SharedWorkspace
+from storage.sql.store import SqlStore
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
+from tests.support.processes import shows_that_it_lives
 from tests.support.sandboxes import need_bubblewrap
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
@@ -210,3 +213,34 @@ async def test_the_section_that_is_shown_for_a_project_works(tmp_path: Path) -> 
     assert f"they see {base} besides, read only; find PYTHONDONTWRITEBYTECODE" in lines[0].text
     assert "Bough for Ada" not in lines[0].text
     assert "runs: Python 3" in lines[-1].text
+
+
+async def test_a_secret_that_is_too_short_to_be_hidden_is_named(tmp_path: Path) -> None:
+    short = {"search": "brave", "search_key": "abc"}
+    (finding,) = await found(tmp_path, "secrets", web=short)
+    assert (finding.ok, "abc" in finding.text) == (False, False)
+    assert "web.search_key: too short to be taken out of the log" in finding.text
+    assert await found(tmp_path, "secrets", web=short | {"search_key": "abcdef"}) == []
+
+
+async def test_a_workspace_that_other_workers_do_not_use_is_a_fault(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    def sections(name: str) -> dict[str, Any]:
+        tools = {"toolsets": ["file"], "workspace": f"{tmp_path}/{name}/{{session}}"}
+        return {"storage": {"url": postgres_url}, "tools": tools}
+
+    (finding,) = await found(tmp_path, "workspace", **sections("a"))
+    assert finding == Finding("workspace", True, f"{tmp_path}/a is not there yet")
+    store = await SqlStore.open(postgres_url)
+    await shows_that_it_lives(store)
+    worker = SharedWorkspace.of(Config.model_validate(sections("a")), store)
+    assert worker is not None
+    await worker.claim()
+    (tmp_path / "b").mkdir()
+    (same,) = await found(tmp_path, "workspace", **sections("a"))
+    (other,) = await found(tmp_path, "workspace", **sections("b"))
+    await store.close()
+    assert (same.ok, other.ok) == (True, False)
+    assert "put [tools] workspace on a volume that all worker hosts share" in other.text
+    assert list((tmp_path / "b").iterdir()) == []

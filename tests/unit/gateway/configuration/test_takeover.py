@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
+from adapters.platforms import same_bot
 from gateway.configuration.config import Config, checked
 from gateway.configuration.current import Current
-from gateway.configuration.takeover import taken_over
+from gateway.configuration.takeover import objection, taken_over
 
 MODELS = {"parent": {"model": "openai/a", "api_key": "k"}, "presets": {"cheap": {"model": "demo"}}}
 BASE: dict[str, Any] = {"models": MODELS, "tools": {"toolsets": ["file"]}}
@@ -88,3 +91,27 @@ def test_a_part_is_made_once_for_each_value() -> None:
     assert (part(), part(), made) == (-1, -1, [1])
     live.replace(2)
     assert (part(), part(), made) == (-2, -2, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "same"),
+    [
+        ("MTIz.Gabc.first", "MTIz.Gxyz.second", True),
+        ("MTIz.Gabc.first", "NDU2.Gabc.first", False),
+        ("plain-token", "another", True),  # of what has no parts nobody knows whose it is
+    ],
+)
+def test_a_renewed_token_is_the_same_bots(before: str, given: str, *, same: bool) -> None:
+    one, other = (config(discord={"token": token}) for token in (before, given))
+    assert same_bot(one, other) is same
+    assert same_bot(one, config())
+
+
+def test_another_password_is_not_another_database() -> None:
+    def at(url: str) -> Config:
+        return config(storage={"url": url})
+
+    before = at("postgresql://bough:old@db:5432/bough?sslmode=require")
+    assert objection(before, at("postgresql://bough:new@db/bough")) == ""
+    for other in ("postgresql://bough:old@db2/bough", "sqlite:///bough.db", "postgresql://[x/b"):
+        assert "another database" in objection(before, at(other))
