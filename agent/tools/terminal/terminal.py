@@ -1,6 +1,7 @@
 """What runs now, for one gateway: commands are begun here, and ended with all that they began."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,16 +15,19 @@ from agent.tools.terminal.commands import Going, Over, Seen, Wanted
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
 from agent.tools.terminal.sandbox.bubblewrap import BASE
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
-from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
+from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits, fitted
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.place import Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
+from agent.tools.terminal.sandbox.quota import Quotas, Stored, changed_since
 from agent.tools.terminal.shell import Left
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.speakers import speaker_of
 from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
 from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
 
 OUTPUTS = ".outputs"
 """Folder of the workspace for output that is too long to be shown."""
@@ -32,6 +36,9 @@ LOOK_EVERY = 1.0
 INTERRUPTED = "it was interrupted"
 STOPPED = "somebody stopped it"
 CLOSED = "the gateway ended first; nobody knows what came of it"
+NO_ROOM = "{}; so this command could remove files, but write none"
+_BEFORE = 1.0
+"""Seconds by which the clock of files may be behind."""
 _BACK = 200
 """Entries in which is looked for who speaks."""
 
@@ -57,6 +64,7 @@ class Terminal:
         self._secret = tuple(secret)
         self._limits = limits or Limits()
         self._redact = redact
+        self._quotas = Quotas(config.workspace_quota)
         self._going: list[Going] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.elsewhere = OtherCommands(store, redact)
@@ -97,7 +105,7 @@ class Terminal:
 
     async def check(self, home: int) -> None:
         """Raises ToolError where no command can be run for a chat's session."""
-        await asyncio.to_thread(self._launcher, home)
+        await asyncio.to_thread(self._place, home)
 
     async def shell(self, call: Call, home: int) -> Shell:
         """What a call finds: all of one reply find the same, whichever ends first. Where its
@@ -220,7 +228,9 @@ class Terminal:
 
     async def _run(self, going: Going) -> Over:
         wanted = going.wanted
-        launcher, place = await asyncio.to_thread(self._launcher, wanted.setting.home)
+        place = await asyncio.to_thread(self._place, wanted.setting.home)
+        limits, stored, short = await self._room(place)
+        launcher = await asyncio.to_thread(self._launcher, place, limits)
         before = await self.shell(wanted.call, wanted.setting.home)
         command = going.command = await self._started(wanted, before)
         order = Order(
@@ -230,8 +240,9 @@ class Terminal:
             environment=dict(before.environment),
             seconds=wanted.seconds,
             workspace=place.root,
+            stored=stored,
         )
-        going.running = Running(order, self._limits, going.output)
+        going.running = Running(order, limits, going.output, self._quotas)
         if going.why:
             going.running.end(going.why)
         going.begun.set()
@@ -246,19 +257,36 @@ class Terminal:
         except SandboxError as error:
             await self._finish(command, str(error), told=wanted.background and not going.why)
             raise
-        return await asyncio.shield(self._over(going, ended, place, before))
+        return await asyncio.shield(self._over(going, ended, place, before, short))
 
-    async def _over(self, going: Going, ended: Ended, place: Place, before: Shell) -> Over:
+    async def _room(self, place: Place) -> tuple[Limits, Stored, str]:
+        """Limits for a command in a workspace, what that takes, and why it may write no files; ""
+        where it may."""
+        try:
+            limits, short = await asyncio.to_thread(fitted, self._limits, place.root)
+            stored = await self._quotas.stored(place.root)
+        except OSError as error:
+            log.warning("%s cannot be measured: %s", place.root, error.strerror)
+            return self._limits, Stored(), ""
+        why = "the disk is almost full" if short else self._quotas.why_over(stored)
+        return (replace(limits, file=0) if why else limits), stored, why
+
+    async def _over(
+        self, going: Going, ended: Ended, place: Place, before: Shell, short: str
+    ) -> Over:
         """Write down how it ended, all at once: its row, the shell, and who is to be told."""
         wanted, command = going.wanted, going.command
         assert command is not None
         left = Left(before)
+        if ended.full:
+            ended = replace(ended, why=await self._with_leftovers(ended, place, command))
         if wanted.keeps_shell:
             left = shell.left(ended.told, str(place.root), BASE, before)
         file, fault = await self._kept(wanted, command.id, going.output)
         kept = (await self._kept_shell(wanted.call)).directory
         gone = f"{shown(kept)} is gone: it ran in the workspace" if kept != before.directory else ""
-        left = replace(left, notes=(*left.notes, *filter(None, (fault, gone))))
+        no_room = NO_ROOM.format(short) if short else ""
+        left = replace(left, notes=(*left.notes, *filter(None, (no_room, fault, gone))))
         over = replace(
             command,
             state=CommandState.ENDED,
@@ -281,6 +309,15 @@ class Terminal:
 
         await self.store.run(work)
         return Over(over, ended, going.output, left)
+
+    async def _with_leftovers(self, ended: Ended, place: Place, command: Command) -> str:
+        """Why a command was ended, and what it left: who would mend that must know."""
+        began = command.started - _BEFORE
+        try:
+            found = await asyncio.to_thread(changed_since, place.root, began)
+        except OSError as error:
+            found = f"what it left cannot be seen: {error.strerror}"
+        return "; ".join(filter(None, (ended.why, found)))
 
     async def _kept(self, wanted: Wanted, command: int, output: Output) -> tuple[str, str]:
         """The file of the workspace that has the output, "" where none is needed; and why there
@@ -321,15 +358,20 @@ class Terminal:
 
         await self.store.run(work)
 
-    def _launcher(self, home: int) -> tuple[Launcher, Place]:
-        """Blocks."""
+    def _place(self, home: int) -> Place:
+        """Raises ToolError where no command can be run for a chat's session. Blocks."""
         try:
             place = prepare(self.workspace(home).root, self._ours, self._secret)
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was done") from None
+        self._launcher(place, self._limits)
+        return place
+
+    def _launcher(self, place: Place, limits: Limits) -> Launcher:
+        """Blocks."""
         if self._config.sandbox == "none":
-            return Unconfined(without(), place, self._limits), place
-        return Bubblewrap(look(), place, self._limits, self._config.network), place
+            return Unconfined(without(), place, limits)
+        return Bubblewrap(look(), place, limits, self._config.network)
 
 
 def _is_folder(workspace: Workspace, path: str) -> bool:
