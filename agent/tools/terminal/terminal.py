@@ -278,14 +278,15 @@ class Terminal:
         wanted, command = going.wanted, going.command
         assert command is not None
         left = Left(before)
+        no_room = await self._no_room(place, command, ended, short)
         if ended.full:
-            ended = replace(ended, why=await self._with_leftovers(ended, place, command))
+            ended = replace(ended, why="; ".join(filter(None, (ended.why, no_room))))
+            no_room = ""
         if wanted.keeps_shell:
             left = shell.left(ended.told, str(place.root), BASE, before)
         file, fault = await self._kept(wanted, command.id, going.output)
         kept = (await self._kept_shell(wanted.call)).directory
         gone = f"{shown(kept)} is gone: it ran in the workspace" if kept != before.directory else ""
-        no_room = NO_ROOM.format(short) if short else ""
         left = replace(left, notes=(*left.notes, *filter(None, (no_room, fault, gone))))
         over = replace(
             command,
@@ -310,14 +311,20 @@ class Terminal:
         await self.store.run(work)
         return Over(over, ended, going.output, left)
 
-    async def _with_leftovers(self, ended: Ended, place: Place, command: Command) -> str:
-        """Why a command was ended, and what it left: who would mend that must know."""
-        began = command.started - _BEFORE
+    async def _no_room(self, place: Place, command: Command, ended: Ended, short: str) -> str:
+        """What the agent should know of room: that there was none from the first, or what a command
+        left that took it, whether that was seen in time or not. It alone can remove that."""
+        if short:
+            return NO_ROOM.format(short)
+        now = "" if ended.full else (await self._room(place))[2]
+        if not (ended.full or now):
+            return ""
         try:
+            began = command.started - _BEFORE
             found = await asyncio.to_thread(changed_since, place.root, began)
         except OSError as error:
             found = f"what it left cannot be seen: {error.strerror}"
-        return "; ".join(filter(None, (ended.why, found)))
+        return "; ".join(filter(None, (now, found)))
 
     async def _kept(self, wanted: Wanted, command: int, output: Output) -> tuple[str, str]:
         """The file of the workspace that has the output, "" where none is needed; and why there
