@@ -2,24 +2,17 @@
 nobody waits for it."""
 
 import asyncio
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
+from gateway.retention.copies import Copies
 from storage.records.retention.forgetting import Forgetting, Step
 from storage.store import Store, Transaction
-
-log = logging.getLogger(__name__)
 
 ROWS = 200
 """That one transaction looks at."""
 ENTRIES = 4
 """The same of entries: each of their words is looked for in the search index."""
-SENT = "inbox/"
-"""Where in a workspace stands what people send. Other paths are a claim: an entry that was imported
-may name any file."""
 PAUSE = 0.005
 """Seconds between two transactions, in which others come first."""
 
@@ -27,8 +20,7 @@ PAUSE = 0.005
 @dataclass(frozen=True, slots=True)
 class Forgetters:
     store: Store
-    workspace: Callable[[int], Workspace]
-    """Of a session."""
+    copies: Copies
 
     async def run(self) -> None:
         """Go on with everybody who is to be forgotten, as far as that goes now."""
@@ -44,18 +36,16 @@ class Forgetters:
             await asyncio.sleep(PAUSE)
 
     async def _remove_files(self, now: Forgetting) -> None:
-        """What they sent stands in workspaces, too. Before the entries that name it: whoever is
-        cut off here finds them again."""
-        named = await self.store.read(lambda tx: tx.forgettings.paths(now, ENTRIES))
-        for session, path in named:
-            if not path.startswith(SENT):
-                continue
-            try:
-                await asyncio.to_thread(self.workspace(session).remove, path)
-            except Missing:
-                continue
-            except WorkspaceError as error:
-                log.warning("a file of somebody who is forgotten cannot be removed: %s", error)
+        """In workspaces: what they sent, and what their commands said. Before the rows that name
+        it go: whoever is cut off here finds them again."""
+        if now.step is not Step.ENTRIES:
+            return
+        if not now.reached:
+            await asyncio.to_thread(self.copies.clear, now.sessions)
+            for session, path in await self.store.read(lambda tx: tx.forgettings.outputs(now)):
+                await asyncio.to_thread(self.copies.remove_output, session, path)
+        for session, path in await self.store.read(lambda tx: tx.forgettings.paths(now, ENTRIES)):
+            await asyncio.to_thread(self.copies.remove, [session], [path])
 
 
 def _as_it_is(tx: Transaction, forgetting: int) -> Forgetting:

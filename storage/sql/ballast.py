@@ -61,7 +61,7 @@ class Ballast:
         if removed:
             log.error(
                 "the disk of the database is full: %d of %d parts of its ballast in %s were given "
-                "up, so that the bot goes on. Free some space now: bough doctor tells what takes it",
+                "up, so that the bot goes on. Free some space now; bough doctor lists workspaces",
                 self._given,
                 self._given + len(there) - removed,
                 self._folder,
@@ -98,9 +98,9 @@ class Ballast:
         left = len(self._there())
         rest = f"{left} of {PARTS} parts of" if left else "nothing of"
         return (
-            f"The disk of the database was full, and the bot goes on with what was kept for that: "
-            f"{rest} it is left in {self._folder}. Free some space on that disk now; `bough doctor` "
-            "tells which workspaces are largest"
+            f"The disk of the database was full, and the bot goes on with its ballast: {rest} that "
+            f"is left in {self._folder}. Free some space on that disk now; `bough doctor` lists "
+            "the largest workspaces"
         )
 
     def _parts(self) -> list[Path]:

@@ -72,8 +72,8 @@ class Database(Protocol):
         ...
 
     def keep_room(self, size: int) -> None:
-        """Have so many bytes of its disk kept for it from the next `restore_room` on, where it is on
-        this machine; see ballast.py."""
+        """Have so many bytes of its disk kept for it from the next `restore_room` on, where it is
+        a file; see ballast.py."""
         ...
 
     def make_room(self) -> bool:

@@ -42,8 +42,8 @@ _PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 """What SQLite says where the files beside the database find no room."""
 _FREE_SOME = "free some space on its disk"
 _WAITS = (0.0, 0.25, 0.5, 1.0, 2.0)
-"""Seconds after each time that a part of the ballast was given up: where that is taken at once, what
-takes it is ended meanwhile."""
+"""Seconds after each time that some of the ballast was given up: a command that takes it at once is
+ended meanwhile."""
 
 _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""

@@ -4,10 +4,12 @@ people and the agent are told what happened."""
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from storage.records.entries import Json
+from storage.sql.store import SqlStore
 from tests.flow.telegram_gateway import ANN, TelegramGateway, call, says, telegram_gateway
 from tests.support.sandboxes import need_bubblewrap
 from tests.support.small_disks import fill, small_disk
@@ -30,7 +32,7 @@ def runs(command: str, **more: object) -> Json:
 
 @asynccontextmanager
 async def gateway(disk: Path, rules: Sequence[Json]) -> AsyncIterator[TelegramGateway]:
-    sections = {
+    sections: dict[str, Any] = {
         "storage": {"url": f"sqlite:///{disk}/bough.db", "ballast": "8MB"},
         "tools": {
             "toolsets": ["terminal"],
@@ -42,9 +44,16 @@ async def gateway(disk: Path, rules: Sequence[Json]) -> AsyncIterator[TelegramGa
         yield g
 
 
+def store_of(g: TelegramGateway) -> SqlStore:
+    assert g.app is not None and isinstance(g.app.store, SqlStore)
+    return g.app.store
+
+
 FILLING = {
     "fallocate": "fallocate -l 150M big",
-    "posix_fallocate": "python3 -c 'import os; os.posix_fallocate(os.open(\"big\", 65), 0, 150 << 20)'",
+    "posix_fallocate": (
+        "python3 -c 'import os; os.posix_fallocate(os.open(\"big\", 65), 0, 150 << 20)'"
+    ),
     "dd": "trap '' TERM; dd if=/dev/zero of=big bs=1M",
     "many writers": "trap '' TERM; for i in 1 2 3 4 5 6; do yes >big$i & done; wait",
     "small files": "trap '' TERM; mkdir d; i=0; while :; do echo $i >d/$i; i=$((i+1)); done",
@@ -89,8 +98,7 @@ async def test_on_a_full_disk_files_can_be_removed_and_none_written(disk: Path) 
         assert "the disk is almost full" in result and "write none" in result
         assert not (place / "big").exists()
         assert not (place / "new").exists() or (place / "new").stat().st_size == 0
-        assert g.app is not None
-        assert g.app.store._database.restore_room() == ""
+        assert store_of(g)._database.restore_room() == ""
 
 
 async def test_owners_are_told_of_a_full_disk(disk: Path) -> None:
@@ -100,10 +108,11 @@ async def test_owners_are_told_of_a_full_disk(disk: Path) -> None:
         taken = fill(disk)
         g.say("x" * 3_000)
         await g.hears("result: ", count=2)
-        assert g.app is not None
-        g.app.store.short_of_room = g.app.store._database.restore_room()
-        await g.app.upkeep.housekeeping.tell_of_room()
-        await g.app.upkeep.housekeeping.tell_of_room()
+        store, app = store_of(g), g.app
+        assert app is not None
+        store.short_of_room = store._database.restore_room()
+        await app.upkeep.housekeeping.tell_of_room()
+        await app.upkeep.housekeeping.tell_of_room()
         await g.hears("The disk of the database was full")
         await g.settled()
         assert sum("The disk of the database" in text for text in g.texts()) == 1

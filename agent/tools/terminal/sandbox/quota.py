@@ -1,7 +1,7 @@
 """How much a workspace takes on its disk, and whether that is more than it may.
 
-A walk through a folder of many files takes seconds, so it is made only where the workspace may have
-grown beyond its quota since the last one: it cannot have grown by more than the disk lost meanwhile.
+A walk through a folder of many files takes seconds, so it is made only where the workspace may be
+over its quota by now: since the last one it cannot have grown by more than the disk lost.
 """
 
 import asyncio
@@ -161,9 +161,9 @@ class Quotas:
     _looking: dict[Path, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def stored(self, root: Path, *, trusted: float = float("inf")) -> Stored:
-        """What a workspace takes, or took when it was last looked at, if it cannot be over its quota
-        by now. Looks are trusted for so many seconds: others on the disk may have freed meanwhile
-        what this workspace took. OSError where it cannot be looked at."""
+        """What a workspace takes, or took when it was last looked at, where it cannot be over its
+        quota by now. `trusted`: seconds until it is looked at anew all the same, because others
+        may have freed on the disk what this workspace took. OSError where it cannot be."""
         if self.most is None:
             return Stored()
         async with self._looking.setdefault(root, asyncio.Lock()):
