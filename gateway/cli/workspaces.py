@@ -35,7 +35,7 @@ def look_at_workspaces(tools: ToolsConfig, seconds: float = SECONDS) -> tuple[bo
             left_out += 1
             continue
         try:
-            stored = measured(folder, left)
+            stored = measured(folder.resolve(), left)
         except OSError as error:
             stored = Stored(unseen=f"{folder}: {error.strerror}")
         found.append(Found(folder, stored, "" if _cut(until) else quotas.why_over(stored)))

@@ -7,15 +7,15 @@ elsewhere in its workspace is its own work, and stays. All of it blocks.
 """
 
 import logging
-import os
 import stat
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.tools.files.workspace import Missing, Workspace, WorkspaceError, shown
+from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
 from agent.tools.mcp.results import FOLDER as MCP
+from agent.tools.terminal.sandbox.quota import Walk
 from agent.tools.terminal.terminal import OUTPUTS
 from storage.records.attached import INBOX
 
@@ -85,28 +85,26 @@ _EVER = float("inf")
 
 
 def _expire(root: Path, folder: str, before: float, named: Collection[str]) -> int:
-    """By the time of the last change of a file, which no program can set; no link is followed."""
+    """By the time of the last change of a file, which no program can set."""
+    workspace, walk, faults = Workspace(root), Walk(), []
     try:
-        top = os.open(root / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # there is none, or no folder of ours
+        old = [
+            f"{folder}/{path}"
+            for path, found in walk.below(root / folder)
+            if found.st_ctime < before and not stat.S_ISDIR(found.st_mode)
+        ]
+    except OSError as error:
+        log.warning("%s cannot be looked through: %s", root / folder, error.strerror)
         return 0
     count = 0
-    try:
-        for path, folders, names, at in os.fwalk(".", dir_fd=top):
-            inner = f"{folder}/{path[2:]}/" if path != "." else f"{folder}/"
-            for name in (*names, *folders):
-                if f"{inner}{name}" in named:
-                    continue
-                try:
-                    found = os.stat(name, dir_fd=at, follow_symlinks=False)
-                    if found.st_ctime < before and not stat.S_ISDIR(found.st_mode):
-                        os.unlink(name, dir_fd=at)
-                        count += 1
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    told = shown(f"{inner}{name}")
-                    log.warning("%s cannot be removed: %s", root / told, error.strerror)
-    finally:
-        os.close(top)
+    for path in old:
+        if path in named:
+            continue
+        try:
+            workspace.remove(path)
+            count += 1
+        except WorkspaceError as error:
+            faults.append(error)
+    if faults:
+        log.warning("%d files in %s cannot be removed: %s", len(faults), root, faults[0])
     return count

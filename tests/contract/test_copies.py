@@ -1,6 +1,7 @@
 """Copies in workspaces go with what they are copies of, in each database."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -27,14 +28,11 @@ def clock() -> Clock:
     return clock
 
 
-def put(root: Path, path: str, *, days: float = 0.0) -> Path:
-    """A file of a workspace."""
+def put(root: Path, path: str) -> Path:
+    """A file of a workspace. When it changed last cannot be set: the store's clock is moved."""
     file = root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(path)
-    if days:
-        # ctime cannot be set: the clock of the store is moved instead.
-        os.utime(file, (time.time() - days * DAY,) * 2)
     return file
 
 
@@ -180,3 +178,23 @@ async def test_who_is_forgotten_leaves_no_copies(store: Store, tmp_path: Path) -
     others = {"inbox/bobs.txt", "inbox/sub/x", "mcp/page", "own.txt", ".outputs/command-2.txt"}
     assert left(group) == others
     assert left(fork) == others | {".outputs/command-1.txt"}
+
+
+async def test_folders_that_are_very_deep_do_not_stop_the_rest(
+    store: Store, clock: Clock, tmp_path: Path
+) -> None:
+    session = await store.run(conversation)
+    file = put(tmp_path / str(session), "inbox/a.txt")
+    folder = os.open(file.parent, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    clock.now += 30 * DAY
+    tools = {"workspace": f"{tmp_path}/{{session}}"}
+    done = await pruning(store, tools=tools, retention={"files": "1d"}).run()
+    assert done["copies"] == 1 and not file.exists()
+    # More levels than pytest can remove.
+    subprocess.run(["rm", "-r", tmp_path / str(session)], check=True)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limi
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.place import Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
-from agent.tools.terminal.sandbox.quota import Quotas, Stored, changed_since
+from agent.tools.terminal.sandbox.quota import Quotas, Stored
 from agent.tools.terminal.shell import Left
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
@@ -37,6 +38,8 @@ INTERRUPTED = "it was interrupted"
 STOPPED = "somebody stopped it"
 CLOSED = "the gateway ended first; nobody knows what came of it"
 NO_ROOM = "{}; so this command could remove files, but write none"
+_MEASURING = 3.0
+"""Seconds that a command waits until it is known what its workspace takes."""
 _BEFORE = 1.0
 """Seconds by which the clock of files may be behind."""
 _BACK = 200
@@ -264,12 +267,20 @@ class Terminal:
         where it may."""
         try:
             limits, short = await asyncio.to_thread(fitted, self._limits, place.root)
-            stored = await self._quotas.stored(place.root)
+            stored = await self._stored(place.root)
         except OSError as error:
             log.warning("%s cannot be measured: %s", place.root, error.strerror)
             return self._limits, Stored(), ""
         why = "the disk is almost full" if short else self._quotas.why_over(stored)
         return (replace(limits, file=0) if why else limits), stored, why
+
+    async def _stored(self, root: Path) -> Stored:
+        """What a workspace takes. A command does not wait long for that: while it runs it is held
+        against its quota all the same."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MEASURING):
+                return await self._quotas.stored(root)
+        return Stored()
 
     async def _over(
         self, going: Going, ended: Ended, place: Place, before: Shell, short: str
@@ -321,7 +332,7 @@ class Terminal:
             return ""
         try:
             began = command.started - _BEFORE
-            found = await asyncio.to_thread(changed_since, place.root, began)
+            found = await self._quotas.changed_since(place.root, began)
         except OSError as error:
             found = f"what it left cannot be seen: {error.strerror}"
         return "; ".join(filter(None, (now, found)))

@@ -40,16 +40,14 @@ class Limits:
     """Seconds between the request to end and the end."""
 
 
-_LESS = 4 << 20
-_FEWER = 500
-"""What a command that begins on a short disk may take of it: folders, and files without content."""
 _PART = 10
 
 
 def fitted(limits: Limits, folder: Path) -> tuple[Limits, bool]:
     """Limits for a command that works in a folder, and whether its disk is short now. What is to be
-    left is at most a tenth of a disk. On a short one a command may remove files and make room, but
-    write none. Blocks; OSError where there is no folder."""
+    left is at most a tenth of a disk. On a short one a command may remove files, but write none,
+    and takes nothing of what is left (see process.Running). Blocks; OSError where there is no
+    folder."""
     disk = os.statvfs(folder)
     size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
     kept, files = min(limits.free_disk, size // _PART), limits.free_files
@@ -58,6 +56,4 @@ def fitted(limits: Limits, folder: Path) -> tuple[Limits, bool]:
     short_of_files = bool(disk.f_files) and disk.f_favail < files
     if not (free < kept or short_of_files):
         return replace(limits, free_disk=kept, free_files=files), False
-    kept = max(min(kept, free - _LESS), 0)
-    files = max(min(files, disk.f_favail - _FEWER), 0) if disk.f_files else files
-    return replace(limits, file=0, free_disk=kept, free_files=files), True
+    return replace(limits, file=0, free_disk=0, free_files=0), True

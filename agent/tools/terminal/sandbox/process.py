@@ -30,6 +30,8 @@ _FASTEST = 4e9
 """Bytes a second that commands together write at most: what they write goes to memory first."""
 _GROWS = 1 << 20
 """Bytes by which a workspace over its quota may grow: folders, and files without content."""
+_FEWER = 100
+"""Files that it may make then."""
 _TRUSTED = 60.0
 """Seconds for which a look at a workspace is trusted, while a command runs there."""
 _DISKS = ThreadPoolExecutor(2, thread_name_prefix="bough-disks")
@@ -210,8 +212,13 @@ class Running:
     async def _watch_disk(self, first: "_Collected") -> None:
         """Looked at the more often the less room there is: a command fills a disk in a moment."""
         await first.known.wait()
+        best = most_files = 0
         while first.process is not None:
             free, files = await asyncio.get_running_loop().run_in_executor(_DISKS, self._room)
+            best, most_files = max(best, free), max(most_files, files)
+            if self.limits.file == 0 and (free < best - _GROWS or files < most_files - _FEWER):
+                # It began on a full disk: what was freed since then is for others.
+                return self._end_at_once("the disk is almost full and it took some of the rest")
             if free < self.limits.free_disk:
                 return self._end_at_once("the machine ran short of disk space")
             if files < self.limits.free_files:

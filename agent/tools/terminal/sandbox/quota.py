@@ -10,8 +10,9 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from agent.tools.files.workspace import shown
@@ -30,6 +31,11 @@ _REST = 3.0
 """Times as long as the last walk took, until the next."""
 _SELDOM = 50.0
 """The same where nothing says that a workspace grew."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_LONGEST = 100
+"""Characters of a path that is told: names are anybody's."""
+_LEFT_SECONDS = 5.0
+"""For a look at what a command left."""
 _WALKING = ThreadPoolExecutor(2, thread_name_prefix="bough-measuring")
 """Its own threads, because a walk takes long and everything else would wait for a shared one."""
 
@@ -48,8 +54,9 @@ class Stored:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """One look through a folder. No link is followed. Blocks."""
+class Walk:
+    """One look through a folder. No link is followed, so what commands do meanwhile does not lead
+    out of it. Blocks."""
 
     deadline: float = float("inf")
     """time.monotonic(); what is behind it is not counted."""
@@ -58,9 +65,9 @@ class _Walk:
     _linked: set[tuple[int, int]] = field(default_factory=set)
 
     def below(self, root: Path) -> Iterator[tuple[str, os.stat_result]]:
-        """What is in it, with its path there."""
+        """What is in it, with its path there. OSError where it cannot be opened."""
         try:
-            folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+            folder = os.open(root, _FOLDER)
         except FileNotFoundError:
             return
         try:
@@ -101,7 +108,7 @@ class _Walk:
             self.unseen = self.unseen or path
             return
         try:
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            inner = os.open(name, _FOLDER, dir_fd=folder)
         except FileNotFoundError:
             return
         except OSError:
@@ -117,7 +124,7 @@ class _Walk:
 def measured(root: Path, seconds: float = float("inf")) -> Stored:
     """What a folder takes; nothing where it is not there. `seconds`: after so many, what was not
     looked at by then is unseen. Blocks; OSError where it cannot be opened."""
-    walk = _Walk(time.monotonic() + seconds)
+    walk = Walk(time.monotonic() + seconds)
     size = sum(found.st_blocks * 512 for _, found in walk.below(root))
     return Stored(size, walk.files, walk.unseen)
 
@@ -126,7 +133,7 @@ def changed_since(root: Path, began: float) -> str:
     """The largest files of a workspace that were written since a time (Unix seconds), for the agent
     whose command may have left them. Who else wrote there at the same time cannot be told apart.
     Blocks; OSError where it cannot be looked at."""
-    walk, count = _Walk(), 0
+    walk, count = Walk(time.monotonic() + _LEFT_SECONDS), 0
     largest: list[tuple[int, str]] = []
     for path, found in walk.below(root):
         if stat.S_ISREG(found.st_mode) and found.st_ctime >= began:
@@ -136,7 +143,7 @@ def changed_since(root: Path, began: float) -> str:
                 heapq.heappop(largest)
     if not count:
         return ""
-    named = ", ".join(f"{shown(path)} ({in_words(size)})" for size, path in sorted(largest)[::-1])
+    named = ", ".join(f"{_named(path)} ({in_words(size)})" for size, path in sorted(largest)[::-1])
     more = f", and {count - len(largest):,} more files" if count > len(largest) else ""
     return f"it left {named}{more}: nothing was removed, so remove what is not needed"
 
@@ -158,7 +165,9 @@ class Quotas:
     most: int | None
     """Bytes a workspace may take; None: as many as there are."""
     _known: dict[Path, _Known] = field(default_factory=dict, init=False)
-    _looking: dict[Path, asyncio.Lock] = field(default_factory=dict, init=False)
+    _walks: dict[Path, Future[None]] = field(default_factory=dict, init=False)
+    """Those that are under way. They go on when who waits for them is cancelled: else commands that
+    end sooner than a walk does would never be seen."""
 
     async def stored(self, root: Path, *, trusted: float = float("inf")) -> Stored:
         """What a workspace takes, or took when it was last looked at, where it cannot be over its
@@ -166,12 +175,26 @@ class Quotas:
         may have freed on the disk what this workspace took. OSError where it cannot be."""
         if self.most is None:
             return Stored()
-        async with self._looking.setdefault(root, asyncio.Lock()):
-            known = self._known.get(root)
-            if known is None or await self._may_be_over(root, known, trusted):
-                known = await asyncio.get_running_loop().run_in_executor(_WALKING, _look, root)
-                self._known[root] = known
-            return known.stored
+        walk, known = self._walks.get(root), self._known.get(root)
+        if walk is None or walk.done():
+            if known is not None and not await self._may_be_over(root, known, trusted):
+                return known.stored
+            walk = self._walks[root] = _WALKING.submit(self._look, root)
+        await asyncio.shield(asyncio.wrap_future(walk))
+        return self._known[root].stored
+
+    async def changed_since(self, root: Path, began: float) -> str:
+        """See there; in a thread of its own."""
+        work = partial(changed_since, root, began)
+        return await asyncio.get_running_loop().run_in_executor(_WALKING, work)
+
+    def _look(self, root: Path) -> None:
+        """In a thread."""
+        began = time.monotonic()
+        free = usage.free_disk(root)
+        stored = measured(root)
+        now = time.monotonic()
+        self._known[root] = _Known(stored, free, now, now - began)
 
     def why_over(self, stored: Stored) -> str:
         """Why a workspace takes too much; "" where it does not."""
@@ -180,7 +203,7 @@ class Quotas:
         if stored.files > MOST_FILES:
             return f"the workspace holds more than {MOST_FILES:,} files"
         if stored.unseen:
-            where = shown(stored.unseen)
+            where = _named(stored.unseen)
             return f"the workspace's size is not known: {where} is closed or too deep"
         if stored.size > self.most:
             return (
@@ -200,12 +223,9 @@ class Quotas:
         return known.stored.size + max(known.free - free, 0) > self.most
 
 
-def _look(root: Path) -> _Known:
-    began = time.monotonic()
-    free = usage.free_disk(root)
-    stored = measured(root)
-    now = time.monotonic()
-    return _Known(stored, free, now, now - began)
+def _named(path: str) -> str:
+    text = shown(path)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def in_words(size: int) -> str:
