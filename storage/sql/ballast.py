@@ -48,12 +48,11 @@ class Ballast:
         out_of_files = bool(disk.f_files) and disk.f_favail == 0
         return disk.f_bavail * disk.f_frsize < _FULL or out_of_files
 
-    def give_up(self) -> bool:
-        """Make room: the first time one part, then as many again as were given up before. False
-        where none was left."""
+    def give_up(self, parts: int = 1) -> bool:
+        """Make room: remove so many parts, as far as they are there. False where none was left."""
         with self._lock:
             there, removed = self._there(), 0
-            for part in there[: max(self._given, 1)]:
+            for part in there[:parts]:
                 with suppress(OSError):
                     part.unlink()
                     removed += 1

@@ -41,9 +41,9 @@ _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 _PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 """What SQLite says where the files beside the database find no room."""
 _FREE_SOME = "free some space on its disk"
-_WAITS = (0.0, 0.25, 0.5, 1.0, 2.0)
-"""Seconds after each time that some of the ballast was given up: a command that takes it at once is
-ended meanwhile."""
+_ROOM = ((1, 0.0), (1, 0.25), (2, 0.5), (4, 1.0), (8, 2.0))
+"""Parts of the ballast that are given up for one commit, and the seconds after each time: a command
+that takes them at once is ended meanwhile."""
 
 _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""
@@ -199,9 +199,9 @@ class GroupCommits:
     def commit(self, group: Sequence[Job[Any]]) -> None:
         """What found no room on the disk is done again once some was made."""
         self._commit(group)
-        for wait in _WAITS:
+        for parts, wait in _ROOM:
             left = [job for job in group if isinstance(job.error, StoreFull)]
-            if not left or not self._ballast.give_up():
+            if not left or not self._ballast.give_up(parts):
                 return
             time.sleep(wait)
             self._commit(left)
