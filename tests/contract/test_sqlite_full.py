@@ -101,13 +101,16 @@ async def test_who_fills_the_disk_at_the_same_time_does_not_get_all_of_it(disk: 
 
     thief = Thread(target=greedy)
     thief.start()
-    while Ballast(disk / "bough.db").is_full() is False:
-        await asyncio.sleep(0.01)
-    saying = asyncio.create_task(append(store, session.id, said(LONG)))
-    while len(parts(disk)) == PARTS:
-        await asyncio.sleep(0.01)
-    ended.set()
-    thief.join()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not Ballast(disk / "bough.db").is_full():
+                await asyncio.sleep(0.01)
+            saying = asyncio.create_task(append(store, session.id, said(LONG)))
+            while len(parts(disk)) == PARTS:
+                await asyncio.sleep(0.01)
+    finally:
+        ended.set()
+        thief.join()
     await saying
     assert parts(disk)
     guard.cancel()
