@@ -65,6 +65,27 @@ Token = Annotated[Key, Field(min_length=1)]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+SIZES = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+NO_SIZE = "none"
+
+
+def size(value: object) -> int | None:
+    """A size as bytes; a number is bytes already. None for "none"."""
+    if value is None or value == NO_SIZE:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    known = "|".join(SIZES)
+    found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*({known})", value) if isinstance(value, str) else None
+    if found is None or not float(found[1]):
+        raise ValueError('is not a size like "500MB" or "2GB", or "none"')
+    return int(float(found[1]) * SIZES[found[2]])
+
+
+Size = Annotated[int | None, BeforeValidator(size)]
+"""Bytes; None: "none"."""
+
+
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -241,6 +262,7 @@ class ToolsConfig(Section):
     """Files and folders of the machine that commands are shown, besides the system's."""
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = {}
     """Variables that commands find; PATH stands before the usual one."""
+    workspace_quota: Size = 10 << 30
     rules: tuple[ToolRule, ...] = ()
     timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
     """Of people who never said theirs."""

@@ -49,7 +49,7 @@ async def bootstrap(
     if store is None:
         from storage.sql.store import SqlStore
 
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, ballast=config.storage.ballast)
     monitor, paced = monitor_of(config.server, store, role), adapters is None
     settings = ChatSettings(Current(config), await KnownThreads.read(store))
     if adapters is None:

@@ -21,6 +21,10 @@ class StoreUnavailable(StoreError):
     """The database cannot be opened, read or written. The text says what to do."""
 
 
+class StoreFull(StoreUnavailable):
+    """The disk of the database has no room left."""
+
+
 class StoreInUse(StoreUnavailable):
     """Another gateway holds this database."""
 

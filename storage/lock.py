@@ -13,6 +13,7 @@ Let go only after the store is closed: a process that closes any descriptor of t
 SQLite's locks on it.
 """
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from storage.errors import StoreInUse, StoreUnavailable
+from storage.sql.ballast import Ballast
 from storage.sql.dialect import database_of
 from storage.sql.sqlite import Sqlite
 
@@ -78,7 +80,7 @@ def _lock_beside(database: Path, named: Path) -> int:
     """Take the lock file, and say in it who has it."""
     file = database.with_name(database.name + ".lock")
     while True:
-        descriptor = _open(file)
+        descriptor = _open(file, database)
         if not _taken(descriptor):
             holder = os.read(descriptor, 32).decode(errors="replace").strip()
             os.close(descriptor)
@@ -86,14 +88,21 @@ def _lock_beside(database: Path, named: Path) -> int:
         if _is_still(file, descriptor):
             break
         os.close(descriptor)  # removed in between: it keeps nobody out
-    os.truncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()}\n".encode())
+    _say_who(descriptor)
     return descriptor
+
+
+def _say_who(descriptor: int) -> None:
+    """Over what stands there, so that it needs no room where the disk is full."""
+    said = f"{os.getpid()}\n".encode()
+    with suppress(OSError):  # only who is refused reads it
+        os.pwrite(descriptor, said, 0)
+        os.truncate(descriptor, len(said))
 
 
 def _lock_itself(database: Path, named: Path) -> int:
     while True:
-        descriptor = _open(database)
+        descriptor = _open(database, database)
         if not _taken(descriptor):
             holder = _holder(os.fstat(descriptor).st_ino)
             os.close(descriptor)
@@ -103,10 +112,12 @@ def _lock_itself(database: Path, named: Path) -> int:
         os.close(descriptor)
 
 
-def _open(file: Path) -> int:
+def _open(file: Path, database: Path) -> int:
     try:
         return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
+        if error.errno == errno.ENOSPC and Ballast(database).give_up():
+            return _open(file, database)
         raise StoreUnavailable(
             f"{file}: {error.strerror}; create its folder, give this user write access to the file "
             "and its folder, or set [storage] url"

@@ -367,6 +367,12 @@ class Store(Protocol):
         what its name leads to. From then on `run` and `read` do nothing but raise that too."""
         ...
 
+    @property
+    def short_of_room(self) -> str:
+        """Why the database has less room than it should, for people; "" where it has enough. Known
+        while `guard` runs."""
+        ...
+
     async def warning(self) -> str:
         """What people should know of the database at the start; "" where there is nothing."""
         ...

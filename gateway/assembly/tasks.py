@@ -6,6 +6,7 @@ from gateway.assembly.foundation import Foundation
 from gateway.assembly.lanes import Lanes
 from gateway.inbound.router import Router
 from gateway.outbound.delivery import Delivery
+from gateway.retention.copies import Copies
 from gateway.retention.forgetting import Forgetters
 from gateway.retention.pruning import Pruning
 from gateway.retention.service import Retention
@@ -81,14 +82,15 @@ def _upkeep(
 ) -> Upkeep:
     # Strangers are whoever neither the file nor a chat lets do anything.
     blobs, may_command = runner.due.incoming.blobs, base.access.may_command
-    pruning = Pruning(base.store, base.settings, blobs, may_command)
+    copies = Copies(agents.toolkits.workspace)
+    pruning = Pruning(base.store, base.settings, blobs, copies, may_command)
     return Upkeep(
         base.membership,
         base.store,
         housekeeping,
         DueSchedules(base.store, Firing(base.access, base.outbound.composer)),
         DueQuestions(base.store, base.questions),
-        Retention(pruning, Forgetters(base.store, agents.toolkits.workspace)),
+        Retention(pruning, Forgetters(base.store, copies)),
         lanes.interruptions,
         lanes.local.run,
     )

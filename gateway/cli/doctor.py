@@ -31,6 +31,7 @@ from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
+from gateway.cli.workspaces import look_at_workspaces
 from gateway.configuration.config import Config, load, own_files
 from gateway.configuration.current import Current
 from gateway.configuration.secret_values import all_secrets, too_short
@@ -94,6 +95,9 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         yield finding
     for finding in await _shared_workspace(config):
         yield finding
+    ok, sizes = await asyncio.to_thread(look_at_workspaces, config.tools)
+    if sizes:
+        yield Finding("workspaces", ok, sizes)
     yield _children(config.delegation)
     for finding in (
         *_dearer(config.delegation, models),

@@ -20,6 +20,7 @@ from gateway.commands.people.forget import goes
 from gateway.commands.people.rights import end_work_of
 from gateway.configuration.config import Config
 from gateway.errors import SessionsFault
+from gateway.retention.copies import Copies
 from gateway.retention.forgetting import Forgetters
 from gateway.retention.personal_data import packed
 from gateway.retention.pruning import PAGES
@@ -87,7 +88,8 @@ async def _forget(store: Store, config: Config, arguments: argparse.Namespace) -
         raise SessionsFault("nothing was forgotten")
     await store.run(partial(_begin, identity=identity, rights=arguments.rights))
     template = config.tools.workspace
-    forgetters = Forgetters(store, lambda session: Workspace(resolve_template(template, session)))
+    copies = Copies(lambda session: Workspace(resolve_template(template, session)))
+    forgetters = Forgetters(store, copies)
     await forgetters.run()
     while await store.run(lambda tx: tx.pruning.tidy_index(PAGES)):
         continue

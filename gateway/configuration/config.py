@@ -38,6 +38,7 @@ from agent.settings import (
     McpConfig,
     ModelsConfig,
     Section,
+    Size,
     ToolsConfig,
     Toolsets,
     Url,
@@ -95,6 +96,8 @@ Addresses = Annotated[tuple[Address, ...], BeforeValidator(several)]
 
 class Storage(Section):
     url: str = "sqlite:///bough.db"
+    ballast: Size = 64 << 20
+    """Of a file beside a SQLite database, which is given up when the disk is full."""
 
     def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         yield "url", "…"  # there may be a password in it

@@ -29,7 +29,7 @@ from gateway.outbound.composer import Composer
 from gateway.outbound.connections import Connections
 from storage.blobs.base import BlobStore
 from storage.errors import NotKept
-from storage.records.attached import HEARD, Attached, as_json
+from storage.records.attached import HEARD, INBOX, Attached, as_json
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
 from storage.store import Store, Transaction
@@ -42,8 +42,6 @@ ALBUM_SECONDS = 1.0
 """After the newest message of an album, within which another of it may come."""
 AT_ONCE = 4
 """Files that are fetched at the same time, in all: each may take a lot of memory."""
-INBOX = "inbox"
-"""Folder of a workspace for what people send."""
 _NAME = 200
 """Characters of a file's name that are kept."""
 _SUFFIXES = {"voice": ".ogg", "video_note": ".mp4", "audio": ".mp3"}

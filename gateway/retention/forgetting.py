@@ -2,25 +2,18 @@
 nobody waits for it."""
 
 import asyncio
-import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from agent.tools.files.common import FILE_THREADS
-from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
+from gateway.retention.copies import Copies
 from storage.records.retention.forgetting import Forgetting, Step
 from storage.store import Store, Transaction
-
-log = logging.getLogger(__name__)
 
 ROWS = 200
 """That one transaction looks at."""
 ENTRIES = 4
 """The same of entries: each of their words is looked for in the search index."""
-SENT = "inbox/"
-"""Where in a workspace stands what people send. Other paths are a claim: an entry that was imported
-may name any file."""
 PAUSE = 0.005
 """Seconds between two transactions, in which others come first."""
 
@@ -28,8 +21,7 @@ PAUSE = 0.005
 @dataclass(frozen=True, slots=True)
 class Forgetters:
     store: Store
-    workspace: Callable[[int], Workspace]
-    """Of a session."""
+    copies: Copies
 
     async def run(self) -> None:
         """Go on with everybody who is to be forgotten, as far as that goes now."""
@@ -45,19 +37,18 @@ class Forgetters:
             await asyncio.sleep(PAUSE)
 
     async def _remove_files(self, now: Forgetting) -> None:
-        """What they sent stands in workspaces, too. Before the entries that name it: whoever is
-        cut off here finds them again."""
-        named = await self.store.read(lambda tx: tx.forgettings.paths(now, ENTRIES))
-        for session, path in named:
-            if not path.startswith(SENT):
-                continue
-            try:
-                remove = partial(self.workspace(session).remove, path)
-                await FILE_THREADS.run("", remove, patient=True)
-            except Missing:
-                continue
-            except WorkspaceError as error:
-                log.warning("a file of somebody who is forgotten cannot be removed: %s", error)
+        """In workspaces: what they sent, and what their commands said. Before the rows that name
+        it go: whoever is cut off here finds them again."""
+        if now.step is not Step.ENTRIES:
+            return
+        if not now.reached:
+            await FILE_THREADS.run("", partial(self.copies.clear, now.sessions), patient=True)
+            for session, path in await self.store.read(lambda tx: tx.forgettings.outputs(now)):
+                output = partial(self.copies.remove_output, session, path)
+                await FILE_THREADS.run("", output, patient=True)
+        for session, path in await self.store.read(lambda tx: tx.forgettings.paths(now, ENTRIES)):
+            remove = partial(self.copies.remove, [session], [path])
+            await FILE_THREADS.run("", remove, patient=True)
 
 
 def _as_it_is(tx: Transaction, forgetting: int) -> Forgetting:

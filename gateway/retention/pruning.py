@@ -12,8 +12,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from agent.tools.mcp.results import FOLDER as MCP
+from agent.tools.terminal.terminal import OUTPUTS
 from gateway.chats.settings import ChatSettings
+from gateway.retention.copies import Copies
 from storage.blobs.base import BlobStore
+from storage.records.attached import INBOX
 from storage.records.retention.pruning import FamilyOfSessions, Portion, Pruned
 from storage.store import Store, Transaction
 
@@ -37,6 +41,7 @@ class Pruning:
     store: Store
     settings: ChatSettings
     blobs: BlobStore
+    copies: Copies
     known: Callable[[str], bool]
     """Whether somebody, by their identity, may do anything: they are no stranger."""
 
@@ -49,6 +54,7 @@ class Pruning:
                 done[what.value] = await self._prune(what, now - kept)
         done["ledger"] = await self._until_none(self._sum_up, now)
         done["strangers"] = await self._until_none(self._strangers, now)
+        done["copies"] = await self._expire_copies(now)
         words, files = await self._expire(now)
         done["imports"] = await self._broken_imports(now)
         done |= {"messages": words, "files": files + await self.blobs.sweep()}
@@ -106,6 +112,35 @@ class Pruning:
     def _strangers(self, tx: Transaction, before: float) -> int:
         kept = self.settings.config.retention.strangers
         return 0 if math.isinf(kept) else tx.people.strangers(before - kept, self.known, ROWS)
+
+    async def _expire_copies(self, now: float) -> int:
+        """Files in workspaces, before the entries that name them: whoever is cut off in between
+        finds them again. What a command said is kept no longer than its row."""
+        total, work = 0, self.settings.config.retention.work
+        for sessions, messages, files in self._workspaces(
+            await self.store.read(lambda tx: tx.pruning.families())
+        ):
+            kept = {INBOX: files, OUTPUTS: min(messages, work), MCP: files}
+            before = {name: now - one for name, one in kept.items() if not math.isinf(one)}
+            named: frozenset[str] = frozenset()
+            if INBOX in before:
+                shown = partial(_shown_files, sessions=sessions, before=before[INBOX])
+                gone, named = await self.store.read(shown)
+                total += await asyncio.to_thread(self.copies.remove, sessions, gone)
+            if before:
+                total += await asyncio.to_thread(self.copies.expire, sessions, before, named)
+        return total
+
+    def _workspaces(
+        self, families: Collection[FamilyOfSessions]
+    ) -> list[tuple[tuple[int, ...], float, float]]:
+        """The sessions whose workspaces are looked at together, with the seconds that words and
+        files are kept there. A workspace that all sessions share keeps what any of them keeps."""
+        if not self.copies.shared:
+            return [(one.sessions, *self._kept(one)) for one in families if not one.busy]
+        kept = [self._kept(one) for one in families]
+        every = tuple(session for one in families for session in one.sessions)
+        return [(every, max(m for m, _ in kept), max(f for _, f in kept))] if kept else []
 
     async def _expire(self, now: float) -> tuple[int, int]:
         """Words, and files, that are kept no longer. Where something goes on in a conversation, it
@@ -191,6 +226,12 @@ def _expire(tx: Transaction, entries: Collection[int]) -> int:
 
 def _drop_originals(tx: Transaction, before: float, session: int) -> int:
     return tx.pruning.drop_originals(session, ROWS)
+
+
+def _shown_files(
+    tx: Transaction, sessions: Collection[int], before: float
+) -> tuple[frozenset[str], frozenset[str]]:
+    return tx.pruning.shown_files(sessions, before)
 
 
 def _expire_files(tx: Transaction, before: float, family: FamilyOfSessions) -> int:

@@ -2,9 +2,10 @@
 left behind, files that nobody needs."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
+from adapters.platforms import private_chat
 from gateway.access.menus import OwnersMenus
 from gateway.commands.people.requests import end_lapsed
 from gateway.inbound.router import Router
@@ -15,7 +16,7 @@ from gateway.toolkits import Toolkits
 from gateway.turns.runner import TurnRunner
 from gateway.turns.scheduler import SessionScheduler
 from storage.news import Committed
-from storage.store import Store
+from storage.store import Store, Transaction
 
 YOUNG = 20.0
 """Seconds in which a command that somebody took in is left to them."""
@@ -31,6 +32,7 @@ class Housekeeping:
     menus: OwnersMenus
     tools: Toolkits
     reception: Reception
+    _told_of_room: bool = field(default=False, init=False)
 
     async def sweep(self, *, shared: bool = False) -> None:
         """What one process does for all. `shared`: others may be at work on what is young."""
@@ -49,6 +51,20 @@ class Housekeeping:
         await self.router.note_ignored()
         await self.reread()
         await self.tools.refresh()
+        await self.tell_of_room()
+
+    async def tell_of_room(self) -> None:
+        """Tell the owners, once, that the disk of the database is full: they alone can mend it."""
+        text = self.store.short_of_room
+        if text and not self._told_of_room:
+            await self.store.run(partial(self._post_to_owners, text=f"⚠️ {text}."))
+        self._told_of_room = bool(text)
+
+    def _post_to_owners(self, tx: Transaction, text: str) -> None:
+        for owner in self.router.access.owners():
+            if (chat := private_chat(owner)) is not None:
+                for parcel in self.router.context.composer.post(chat.address, text):
+                    tx.outbox.enqueue(parcel)
 
     async def reread(self) -> None:
         """Rights, choices and threads."""

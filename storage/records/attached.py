@@ -12,6 +12,8 @@ from typing import Any
 from storage.records.entries import Json
 
 KEY = "files"
+INBOX = "inbox"
+"""Folder of a workspace for what people send."""
 HEARD = frozenset({"voice", "audio", "video_note"})
 """Kinds in which somebody speaks, mostly."""
 _NAME_LIMIT = 80

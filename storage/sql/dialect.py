@@ -71,6 +71,20 @@ class Database(Protocol):
         """What people should know of it at the start; "" where there is nothing."""
         ...
 
+    def keep_room(self, size: int) -> None:
+        """Have so many bytes of its disk kept for it from the next `restore_room` on, where it is
+        a file; see ballast.py."""
+        ...
+
+    def make_room(self) -> bool:
+        """On a full disk, give up some of that; False where there is nothing to give up. Blocks."""
+        ...
+
+    def restore_room(self) -> str:
+        """Keep again what was given up, where there is room for it; for people, why something is
+        missing. Blocks."""
+        ...
+
     def peers(self) -> Peers:
         """The other processes on it. StoreUnavailable where what it takes to know of them is not
         installed."""

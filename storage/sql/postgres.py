@@ -92,6 +92,15 @@ class Postgres:
     def warning(self) -> str:
         return ""
 
+    def keep_room(self, size: int) -> None:
+        return  # its disk is the server's matter
+
+    def make_room(self) -> bool:
+        return False
+
+    def restore_room(self) -> str:
+        return ""
+
     def peers(self) -> Peers:
         # Late: who migrates or copies a database needs no job engine, which takes its time.
         try:

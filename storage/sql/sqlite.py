@@ -8,7 +8,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, ins
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 
-from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
+from storage.errors import NotFound, StoreError, StoreFull, StoreLost, StoreUnavailable
+from storage.sql.ballast import Ballast
 from storage.sql.file_identity import Whereabouts, refuse_new_beside_rescued, used_beside_rescued
 from storage.sql.shared.alone import Alone, Announce, Peers, say_nothing
 from storage.sql.writer import Job
@@ -37,6 +38,12 @@ _TRY_SECONDS = 0.2
 does not (measured with 3.40)."""
 
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_PERHAPS_FULL = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+"""What SQLite says where the files beside the database find no room."""
+_FREE_SOME = "free some space on its disk"
+_ROOM = ((1, 0.0), (1, 0.25), (2, 0.5), (4, 1.0), (8, 2.0))
+"""Parts of the ballast that are given up for one commit, and the seconds after each time: a command
+that takes them at once is ended meanwhile."""
 
 _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""
@@ -60,10 +67,22 @@ class Sqlite:
             )
         self._url = url.set(drivername="sqlite+pysqlite")
         self.file = file
+        self.ballast = Ballast(file)
         self.description = f"sqlite:///{url.database}"
 
     def warning(self) -> str:
         return used_beside_rescued(self.file)
+
+    def keep_room(self, size: int) -> None:
+        self.ballast.size = size
+
+    def make_room(self) -> bool:
+        return self.ballast.give_up()
+
+    def restore_room(self) -> str:
+        with suppress(OSError):  # a folder that cannot be written; the database says so itself
+            self.ballast.restore()
+        return self.ballast.given_up()
 
     def peers(self) -> Peers:
         return Alone()
@@ -71,7 +90,8 @@ class Sqlite:
     def committer(self, announce: Announce = say_nothing) -> "GroupCommits":
         patience = Patience(self.file)
         connection = self.writer_engine(patience).connect()
-        return GroupCommits(connection, self.store_error, Whereabouts(self.file), patience)
+        whereabouts = Whereabouts(self.file)
+        return GroupCommits(connection, self.store_error, self.ballast, whereabouts, patience)
 
     def writer_engine(self, patience: "Patience | None" = None) -> Engine:
         """An engine whose transactions hold the lock for writing from their start. Its connections
@@ -112,6 +132,8 @@ class Sqlite:
             # A value that no column takes. The database is there, and will never take it.
             return StoreError(f"the database refused it: {detail}")
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or (code in _PERHAPS_FULL and self.ballast.is_full()):
+            return StoreFull(f"{self.file}: {detail}; {_FREE_SOME}")
         kind = StoreLost if code in _DAMAGED else StoreUnavailable
         return kind(f"{self.file}: {detail}; {_way_out(error.orig, self.file)}")
 
@@ -164,15 +186,27 @@ class GroupCommits:
         self,
         connection: Connection,
         store_error: Callable[[DBAPIError], StoreError],
+        ballast: Ballast,
         whereabouts: Whereabouts,
         patience: Patience,
     ) -> None:
         self._connection = connection
         self._store_error = store_error
+        self._ballast = ballast
         self._whereabouts = whereabouts
         self._patience = patience
 
     def commit(self, group: Sequence[Job[Any]]) -> None:
+        """What found no room on the disk is done again once some was made."""
+        self._commit(group)
+        for parts, wait in _ROOM:
+            left = [job for job in group if isinstance(job.error, StoreFull)]
+            if not left or not self._ballast.give_up(parts):
+                return
+            time.sleep(wait)
+            self._commit(left)
+
+    def _commit(self, group: Sequence[Job[Any]]) -> None:
         try:
             if not self._commit_together(group) and len(group) > 1:
                 self._commit_apart(group)
@@ -306,8 +340,6 @@ def _way_out(error: BaseException | None, file: Path) -> str:
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "another process holds it: stop that one and try again"
-        case sqlite3.SQLITE_FULL:
-            return "free some space on its disk"
         case sqlite3.SQLITE_IOERR:
             return "look whether its disk is full, and into its state"
         case _:

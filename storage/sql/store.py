@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from storage.errors import StoreError, StoreLost, StoreUnavailable
+from storage.errors import StoreError, StoreFull, StoreLost, StoreUnavailable
 from storage.giving_way import nobody_waits
 from storage.jobs import Jobs, TakenJob
 from storage.news import Committed, Signal
@@ -54,6 +54,8 @@ Take = Callable[[Connection, int], TakenJob | None]
 NOTHING = Committed(frozenset(), outbox=False)
 LOOK_EVERY = 1.0
 """Seconds between looks for the database's files, while nothing is written or read."""
+ROOM_EVERY = 10.0
+"""Seconds between looks whether what was given up on a full disk can be kept again."""
 
 
 class SqlTransaction:
@@ -142,6 +144,7 @@ class SqlStore:
         self._listeners: list[Callable[[Committed], None]] = []
         self._lost = ""
         """Why nothing is taken in or given out any more."""
+        self.short_of_room = ""
         self._alarm = asyncio.Event()
         self._grown = asyncio.Event()
         self._committer = committer
@@ -152,13 +155,16 @@ class SqlStore:
         self._closed = False
 
     @classmethod
-    async def open(cls, url: str, clock: Callable[[], float] = time.time) -> Self:
+    async def open(
+        cls, url: str, clock: Callable[[], float] = time.time, *, ballast: int | None = None
+    ) -> Self:
         """Open a database, bring its tables up to date, and check that it can be written.
 
-        `clock` gives Unix seconds. StoreUnavailable where any of that fails. It takes no lock: see
-        lock.py.
+        `clock` gives Unix seconds. `ballast`: bytes on the disk of a file that `guard` keeps for
+        it. StoreUnavailable where any of that fails. It takes no lock: see lock.py.
         """
         database = database_of(url)
+        database.keep_room(ballast or 0)
         peers, committer = await asyncio.to_thread(_connect, database)
         return cls(database, peers, committer, clock)
 
@@ -204,8 +210,12 @@ class SqlStore:
 
     async def guard(self) -> None:
         every = LOOK_EVERY if self._database.in_files else None
+        room_at = 0.0
         while not self._lost:
             await asyncio.to_thread(self._look)
+            if time.monotonic() >= room_at:
+                self.short_of_room = await asyncio.to_thread(self._database.restore_room)
+                room_at = time.monotonic() + ROOM_EVERY
             with suppress(TimeoutError):
                 async with asyncio.timeout(every):
                     await self._alarm.wait()
@@ -321,7 +331,10 @@ def _connect(database: Database) -> tuple[Peers, Committer]:
         peers = database.peers()
         return peers, database.committer(peers.announce)
     except DBAPIError as error:
-        raise database.store_error(error) from error
+        fault = database.store_error(error)
+        if isinstance(fault, StoreFull) and database.make_room():
+            return _connect(database)
+        raise fault from error
 
 
 def version_of(database: Database) -> str | None:

@@ -4,9 +4,12 @@ import time
 
 import pytest
 
+from agent.settings import resolve_template
+from agent.tools.files.workspace import Workspace
 from gateway.chats.settings import ChatSettings
 from gateway.configuration.config import Config
 from gateway.configuration.current import Current
+from gateway.retention.copies import Copies
 from gateway.retention.pruning import Pruning
 from storage.blobs.table import TableBlobs
 from storage.records.buttons import ButtonRow, Decide, RunCommand
@@ -33,7 +36,8 @@ def clock() -> Clock:
 def pruning(store: Store, **rules: object) -> Pruning:
     config = Config.model_validate(rules)
     settings = ChatSettings(Current(config))
-    return Pruning(store, settings, TableBlobs(store), lambda who: who == "telegram:1")
+    copies = Copies(lambda one: Workspace(resolve_template(config.tools.workspace, one)))
+    return Pruning(store, settings, TableBlobs(store), copies, lambda who: who == "telegram:1")
 
 
 def talk(tx: Transaction) -> None:
@@ -85,6 +89,7 @@ async def test_old_rows_go_and_what_is_open_stays(store: Store, clock: Clock) ->
         "salts": 0,
         "strangers": 1,
         "imports": 0,
+        "copies": 0,
         "messages": 0,
         "files": 0,
         "pages": done["pages"],

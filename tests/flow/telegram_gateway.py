@@ -52,7 +52,8 @@ class TelegramGateway:
 
     async def start(self) -> None:
         config = Config.model_validate(self.config)
-        self.app = await bootstrap(config, store=await self._store.open(config.storage.url))
+        store = await self._store.open(config.storage.url, ballast=config.storage.ballast)
+        self.app = await bootstrap(config, store=store)
         ready = asyncio.Event()
         self._task = asyncio.create_task(self.app.run(ready=ready))
         waiting = asyncio.create_task(ready.wait())
@@ -172,7 +173,7 @@ def configuration(folder: Path, telegram: TelegramServer, models: ModelServer) -
         for tier in TIERS
     }
     return {
-        "storage": {"url": f"sqlite:///{folder}/bough.db"},
+        "storage": {"url": f"sqlite:///{folder}/bough.db", "ballast": "none"},
         "telegram": {
             "token": telegram.token,
             "base_url": telegram.base_url,

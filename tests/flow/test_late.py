@@ -29,7 +29,9 @@ class Later(SqlStore):
     """Five hours from now."""
 
     @classmethod
-    async def open(cls, url: str, clock: Callable[[], float] = time.time) -> Self:
+    async def open(
+        cls, url: str, clock: Callable[[], float] = time.time, *, ballast: int | None = None
+    ) -> Self:
         return await super().open(url, lambda: clock() + 5 * HOURS)
 
 

@@ -1,8 +1,10 @@
 """What runs now, for one gateway: commands are begun here, and ended with all that they began."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -19,16 +21,19 @@ from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, hear
 from agent.tools.terminal.sandbox.bubblewrap import environment
 from agent.tools.terminal.sandbox.cache import kept, remove_orphans
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
-from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
+from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits, fitted
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.place import Owner, Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
+from agent.tools.terminal.sandbox.quota import Quotas, Stored
 from agent.tools.terminal.shell import Left
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.speakers import speaker_of
 from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
 from storage.store import Store, Transaction
+
+log = logging.getLogger(__name__)
 
 OUTPUTS = ".outputs"
 """Folder of the workspace for output that is too long to be shown."""
@@ -37,6 +42,11 @@ LOOK_EVERY = 1.0
 INTERRUPTED = "it was interrupted"
 STOPPED = "somebody stopped it"
 CLOSED = "the gateway ended first; nobody knows what came of it"
+NO_ROOM = "{}; so this command could remove files, but write none"
+_MEASURING = 3.0
+"""Seconds that a command waits until it is known what its workspace takes."""
+_BEFORE = 1.0
+"""Seconds by which the clock of files may be behind."""
 _BACK = 200
 """Entries in which is looked for who speaks."""
 
@@ -62,6 +72,7 @@ class Terminal:
         self._secret = tuple(secret)
         self._limits = limits or Limits()
         self._redact = redact
+        self._quotas = Quotas(config.workspace_quota)
         self._going: list[Going] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.elsewhere = OtherCommands(store, redact)
@@ -231,8 +242,9 @@ class Terminal:
     async def _run(self, going: Going) -> Over:
         wanted = going.wanted
         address = wanted.call.address
-        launch = partial(self._launcher, wanted.setting.home)
-        launcher, place = await FILE_THREADS.run(address, launch)
+        place = await FILE_THREADS.run(address, partial(self._place, wanted.setting.home))
+        limits, stored, short = await self._room(place)
+        launcher, place = await FILE_THREADS.run(address, partial(self._launcher, place, limits))
         before = await self.shell(wanted.call, wanted.setting.home)
         command = going.command = await self._started(wanted, before)
         order = Order(
@@ -243,8 +255,9 @@ class Terminal:
             seconds=wanted.seconds,
             workspace=place.root,
             cache=place.cache,
+            stored=stored,
         )
-        going.running = Running(order, self._limits, going.output)
+        going.running = Running(order, limits, going.output, self._quotas)
         if going.why:
             going.running.end(going.why)
         going.begun.set()
@@ -259,20 +272,46 @@ class Terminal:
         except SandboxError as error:
             await self._finish(command, str(error), told=wanted.background and not going.why)
             raise
-        return await asyncio.shield(self._over(going, ended, place, before))
+        return await asyncio.shield(self._over(going, ended, place, before, short))
 
-    async def _over(self, going: Going, ended: Ended, place: Place, before: Shell) -> Over:
+    async def _room(self, place: Place) -> tuple[Limits, Stored, str]:
+        """Limits for a command in a workspace, what that takes, and why it may write no files; ""
+        where it may."""
+        try:
+            limits, short = await asyncio.to_thread(fitted, self._limits, place.root)
+            stored = await self._stored(place.root)
+        except OSError as error:
+            log.warning("%s cannot be measured: %s", place.root, error.strerror)
+            return self._limits, Stored(), ""
+        why = "the disk is almost full" if short else self._quotas.why_over(stored)
+        return (replace(limits, file=0) if why else limits), stored, why
+
+    async def _stored(self, root: Path) -> Stored:
+        """What a workspace takes. A command does not wait long for that: while it runs it is held
+        against its quota all the same."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MEASURING):
+                return await self._quotas.stored(root)
+        return Stored()
+
+    async def _over(
+        self, going: Going, ended: Ended, place: Place, before: Shell, short: str
+    ) -> Over:
         """Write down how it ended, all at once: its row, the shell, and who is to be told."""
         wanted, command = going.wanted, going.command
         assert command is not None
         left = Left(before)
+        no_room = await self._no_room(place, command, ended, short)
+        if ended.full:
+            ended = replace(ended, why="; ".join(filter(None, (ended.why, no_room))))
+            no_room = ""
         if wanted.keeps_shell:
             base = self._environment(place)
             left = shell.left(ended.told, str(place.root), base, before)
         file, fault = await self._kept(wanted, command.id, going.output)
         kept = (await self._kept_shell(wanted.call)).directory
         gone = f"{shown(kept)} is gone: it ran in the workspace" if kept != before.directory else ""
-        left = replace(left, notes=(*left.notes, *filter(None, (fault, gone))))
+        left = replace(left, notes=(*left.notes, *filter(None, (no_room, fault, gone))))
         over = replace(
             command,
             state=CommandState.ENDED,
@@ -295,6 +334,21 @@ class Terminal:
 
         await self.store.run(work)
         return Over(over, ended, going.output, left)
+
+    async def _no_room(self, place: Place, command: Command, ended: Ended, short: str) -> str:
+        """What the agent should know of room: that there was none from the first, or what a command
+        left that took it, whether that was seen in time or not. It alone can remove that."""
+        if short:
+            return NO_ROOM.format(short)
+        now = "" if ended.full else (await self._room(place))[2]
+        if not (ended.full or now):
+            return ""
+        try:
+            began = command.started - _BEFORE
+            found = await self._quotas.changed_since(place.root, began)
+        except OSError as error:
+            found = f"what it left cannot be seen: {error.strerror}"
+        return "; ".join(filter(None, (now, found)))
 
     async def _kept(self, wanted: Wanted, command: int, output: Output) -> tuple[str, str]:
         """The file of the workspace that has the output, "" where none is needed; and why there
@@ -337,7 +391,7 @@ class Terminal:
         await self.store.run(work)
 
     def _place(self, home: int) -> Place:
-        """Blocks."""
+        """Raises ToolError where no command can be run for a chat's session. Blocks."""
         try:
             return prepare(
                 self.workspace(home).root,
@@ -349,15 +403,15 @@ class Terminal:
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was done") from None
 
-    def _launcher(self, home: int) -> tuple[Launcher, Place]:
+    def _launcher(self, place: Place, limits: Limits) -> tuple[Launcher, Place]:
         """Blocks."""
-        place = self._place(home)
         owner = place.owner or Owner(os.geteuid(), os.getegid())
-        place = replace(place, cache=kept(place.root, owner.user, owner.group, self._limits.cache))
+        most = limits.cache if self._quotas.most is None else min(limits.cache, self._quotas.most)
+        place = replace(place, cache=kept(place.root, owner.user, owner.group, most))
         base = self._environment(place)
         if self._config.sandbox == "none":
-            return Unconfined(without(), place, self._limits, base), place
-        return Bubblewrap(look(), place, self._limits, self._config.network, base), place
+            return Unconfined(without(), place, limits, base), place
+        return Bubblewrap(look(), place, limits, self._config.network, base), place
 
     def _environment(self, place: Place) -> dict[str, str]:
         confined = self._config.sandbox != "none"

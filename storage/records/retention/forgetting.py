@@ -106,7 +106,11 @@ class Forgettings(Protocol):
 
     def paths(self, forgetting: Forgetting, limit: int) -> list[tuple[int, str]]:
         """Files that they sent and that stand in workspaces, of the entries that `advance` goes
-        through next: session, path."""
+        through next, in the sessions that were forked from theirs, too: session, path."""
+        ...
+
+    def outputs(self, forgetting: Forgetting) -> list[tuple[int, str]]:
+        """Files in workspaces with what commands said that they had run: session, path."""
         ...
 
     def advance(self, forgetting: Forgetting, limit: int) -> bool:

@@ -84,6 +84,13 @@ class Pruning(Protocol):
         """Let go of the contents that such entries show; how many."""
         ...
 
+    def shown_files(
+        self, sessions: Collection[int], before: float
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Where in workspaces stand the contents that entries of these sessions show: those that
+        only entries from before a time (Unix seconds) show, and all others."""
+        ...
+
     def tidy_index(self, pages: int) -> bool:
         """Merge a bounded part of the search index, where words were taken out, so that they are
         not in it any more; False where there is nothing left to merge, or the database does it by

@@ -5,10 +5,12 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, or_, select
 
+from storage.json_text import loads
+from storage.records.attached import attached
 from storage.records.entries import SessionKind
 from storage.sql.retention.extent import portions
 from storage.sql.retention.tombstones import IS_NONE
-from storage.sql.schema import entries, original_ids, sessions
+from storage.sql.schema import blob_uses, entries, original_ids, sessions
 
 _DAY = 86_400.0
 """Clocks may differ by so much, in seconds."""
@@ -54,6 +56,21 @@ def drop_originals(connection: Connection, session: int, limit: int) -> int:
     some = select(original_ids.c.original).where(held).limit(limit)
     gone = delete(original_ids).where(held, original_ids.c.original.in_(some))
     return connection.execute(gone).rowcount
+
+
+def shown_files(
+    connection: Connection, among: Collection[int], before: float
+) -> tuple[frozenset[str], frozenset[str]]:
+    """See Pruning.shown_files."""
+    old: set[str] = set()
+    young: set[str] = set()
+    for some in portions(among):
+        shows = exists().where(blob_uses.c.entry == entries.c.id)
+        query = select(entries.c.body, entries.c.time).where(entries.c.session.in_(some), shows)
+        for body, time in connection.execute(query):
+            paths = {file.path for file in attached(loads(body)) if file.path}
+            (old if time < before else young).update(paths)
+    return frozenset(old - young), frozenset(young)
 
 
 def _is_old(before: float, now: float) -> ColumnElement[bool]:

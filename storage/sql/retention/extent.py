@@ -4,7 +4,7 @@ much there is of it."""
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select, true
 
 from storage.json_text import loads
 from storage.records.entries import SessionKind
@@ -63,12 +63,21 @@ def theirs(connection: Connection, identity: str) -> Theirs:
 
 def with_transcripts(connection: Connection, roots: Collection[int]) -> frozenset[int]:
     """Sessions, and those of what was delegated in them."""
+    return _with_below(connection, roots, sessions.c.kind == SessionKind.SUBAGENT.value)
+
+
+def with_forks(connection: Connection, session: int) -> list[int]:
+    """A session, and all that was forked from it or delegated in it."""
+    return sorted(_with_below(connection, [session], true()))
+
+
+def _with_below(
+    connection: Connection, roots: Collection[int], which: ColumnElement[bool]
+) -> frozenset[int]:
     found, fresh = set(roots), list(roots)
     while fresh:
         some, fresh = fresh[:AT_ONCE], fresh[AT_ONCE:]
-        below = select(sessions.c.id).where(
-            sessions.c.parent_session.in_(some), sessions.c.kind == SessionKind.SUBAGENT.value
-        )
+        below = select(sessions.c.id).where(sessions.c.parent_session.in_(some), which)
         new = set(connection.execute(below).scalars()) - found
         found |= new
         fresh += sorted(new)

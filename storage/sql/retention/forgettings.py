@@ -117,13 +117,18 @@ class SqlForgettings:
         if forgetting.step is not Step.ENTRIES:
             return []
         wanted, _ = self._entries(forgetting, limit)
-        return [
+        sent = [
             (entry.session, file.path)
             for entry in wanted
             if entry.author == forgetting.identity or entry.session in forgetting.sessions
             for file in attached(entry.body)
             if file.path
         ]
+        forks = {one: extent.with_forks(self._connection, one) for one, _ in sent}
+        return [(below, path) for one, path in sent for below in forks[one]]
+
+    def outputs(self, forgetting: Forgetting) -> list[tuple[int, str]]:
+        return other_rows.outputs(self._connection, forgetting)
 
     def advance(self, forgetting: Forgetting, limit: int) -> bool:
         """Whoever else does it at the same time waits here, and then sees how far it has come."""

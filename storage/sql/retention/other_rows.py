@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from storage.json_text import dumps, loads
 from storage.records.entries import Entry, content_text
@@ -71,12 +71,23 @@ def _what_they_keep(connection: Connection, of: Forgetting) -> None:
     connection.execute(gone.where(buttons.c.outbox <= of.bounds["outbox"]))
 
 
+def outputs(connection: Connection, of: Forgetting) -> list[tuple[int, str]]:
+    """See Forgettings.outputs."""
+    query = select(commands.c.home, commands.c.output).where(_ran(of), commands.c.output != "")
+    return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _ran(of: Forgetting) -> ColumnElement[bool]:
+    """Commands that they had run, or that were run in private."""
+    own = or_(commands.c.person == of.identity, commands.c.address.in_(of.addresses))
+    return and_(own, commands.c.started <= of.started)
+
+
 def _commands(connection: Connection, of: Forgetting) -> None:
-    change = update(commands).where(commands.c.started <= of.started)
-    in_private = commands.c.address.in_(of.addresses)
+    change = update(commands).where(_ran(of))
     emptied = {"line": "", "output": "", "directory": "", "why": "", "person": of.pseudonym}
-    own = or_(commands.c.person == of.identity, in_private)
-    connection.execute(change.where(own).values(emptied))
+    in_private = commands.c.address.in_(of.addresses)
+    connection.execute(change.values(emptied))
     connection.execute(change.where(in_private).values(address=of.pseudonym))
 
 

@@ -144,6 +144,11 @@ class SqlPruning:
                 break
         return count
 
+    def shown_files(
+        self, sessions: Collection[int], before: float
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        return expiring.shown_files(self._connection, sessions, before)
+
     def tidy_index(self, pages: int) -> bool:
         return self._search.tidy(pages)
 

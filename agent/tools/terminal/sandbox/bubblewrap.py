@@ -214,6 +214,8 @@ def script(go: int, told: int, limits: Limits) -> str:
     that it began and what it leaves; the command itself has neither descriptor. In another
     directory than that which people were shown, nothing is run; a workspace that its owner closed
     (chmod 0) is opened again."""
+    # A shell that may write nothing is to say so, and go on to what removes files.
+    told_of_size = "" if limits.file else "trap '' XFSZ"
     # Low numbers first: high ones would be beyond the limit.
     return f"""\
 exec 3<&{go} {go}<&- 4>&{told} {told}>&- || exit 125
@@ -222,6 +224,7 @@ unset said
 exec 3<&-
 ulimit -c 0 -n {limits.descriptors} || exit 125
 ulimit -f {limits.file // 1_024} -d {limits.memory // 1_024} || exit 125
+{told_of_size}
 [ -z "$4" ] || ulimit -u {limits.processes} || exit 125
 echo 1000 2>/dev/null >/proc/self/oom_score_adj
 umask 022

@@ -1,6 +1,8 @@
 """What a command may take at most."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 SECONDS = 120
 """A command's time where the model says nothing."""
@@ -38,3 +40,22 @@ class Limits:
     """With less left on the machine, commands are ended; files are counted."""
     grace: float = 2.0
     """Seconds between the request to end and the end."""
+
+
+_PART = 10
+
+
+def fitted(limits: Limits, folder: Path) -> tuple[Limits, bool]:
+    """Limits for a command that works in a folder, and whether its disk is short now. What is to be
+    left is at most a tenth of a disk. On a short one a command may remove files, but write none,
+    and takes nothing of what is left (see process.Running). Blocks; OSError where there is no
+    folder."""
+    disk = os.statvfs(folder)
+    size, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+    kept, files = min(limits.free_disk, size // _PART), limits.free_files
+    if disk.f_files:
+        files = min(files, disk.f_files // _PART)
+    short_of_files = bool(disk.f_files) and disk.f_favail < files
+    if not (free < kept or short_of_files):
+        return replace(limits, free_disk=kept, free_files=files), False
+    return replace(limits, file=0, free_disk=0, free_files=0), True

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +20,7 @@ from agent.tools.terminal.sandbox import usage
 from agent.tools.terminal.sandbox.cache import MOST_FILES, too_large
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
+from agent.tools.terminal.sandbox.quota import Quotas, Stored
 
 TOLD_LIMIT = 262_144
 """Bytes that are read of what a command says of its end."""
@@ -28,6 +30,17 @@ BEGAN = b"began\0"
 WATCH_EVERY = 0.25
 CACHE_EVERY = 8
 """Looks at a command for each one at its cache, which takes longer."""
+_WATCH_SOON = 0.05
+_FASTEST = 4e9
+"""Bytes a second that commands together write at most: what they write goes to memory first."""
+_GROWS = 1 << 20
+"""Bytes by which a workspace over its quota may grow: folders, and files without content."""
+_FEWER = 100
+"""Files that it may make then."""
+_TRUSTED = 60.0
+"""Seconds for which a look at a workspace is trusted, while a command runs there."""
+_DISKS = ThreadPoolExecutor(2, thread_name_prefix="bough-disks")
+"""Looks at disks. Its own threads: a look that waits for a shared one comes too late."""
 _CHUNK = 65_536
 _FAST = 20_000_000
 """Bytes a second that are taken from a command: one that says more waits."""
@@ -77,6 +90,8 @@ class Order:
     seconds: float
     workspace: Path
     cache: Path | None = None
+    stored: Stored = field(default_factory=Stored)
+    """What the workspace takes before it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,8 @@ class Ended:
     seconds: float
     told: bytes
     """What it said of its end; see agent.tools.terminal.shell."""
+    full: bool = False
+    """It was ended because of what it stored."""
 
 
 @dataclass
@@ -97,7 +114,9 @@ class Running:
     order: Order
     limits: Limits
     output: Output
+    quotas: Quotas = field(default_factory=lambda: Quotas(None))
     _why: str = field(default="", init=False)
+    _full: bool = field(default=False, init=False)
     _killed: bool = field(default=False, init=False)
     _ask: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
@@ -119,7 +138,8 @@ class Running:
                         await told.ended.wait()
         self._refuse_unless_begun(bytes(told.data), started.process.returncode)
         status = None if self._why else started.process.returncode
-        return Ended(status, self._why, time.monotonic() - began, bytes(told.data))
+        seconds = time.monotonic() - began
+        return Ended(status, self._why, seconds, bytes(told.data), self._full)
 
     def _refuse_unless_begun(self, told: bytes, status: int | None) -> None:
         if told.startswith(BEGAN) or self._why:
@@ -140,6 +160,8 @@ class Running:
         others = [
             asyncio.create_task(self._begin(started, first)),
             asyncio.create_task(self._watch(first)),
+            asyncio.create_task(self._watch_disk(first)),
+            asyncio.create_task(self._watch_workspace(first)),
         ]
         try:
             await asyncio.wait(
@@ -149,7 +171,7 @@ class Running:
             )
             if not ending.done() and not asked.done():
                 self.end(f"its time of {self.order.seconds:g} s was over")
-            if self._why and first.process is not None:
+            if self._why and not self._full and first.process is not None:
                 await _asked_to_end(first.process, ending, self.limits.grace)
         finally:
             self._killed = True
@@ -205,11 +227,48 @@ class Running:
             return f"it had more than {limits.processes} processes"
         if usage.free_memory() < limits.free_memory:
             return "the machine ran short of memory"
-        if usage.free_disk(self.order.workspace) < limits.free_disk:
-            return "the machine ran short of disk space"
-        if usage.free_files(self.order.workspace) < limits.free_files:
-            return "the machine ran short of room for files: there are too many"
         return ""
+
+    async def _watch_disk(self, first: "_Collected") -> None:
+        """Looked at the more often the less room there is: a command fills a disk in a moment."""
+        await first.known.wait()
+        best = most_files = 0
+        while first.process is not None:
+            free, files = await asyncio.get_running_loop().run_in_executor(_DISKS, self._room)
+            best, most_files = max(best, free), max(most_files, files)
+            if self.limits.file == 0 and (free < best - _GROWS or files < most_files - _FEWER):
+                # It began on a full disk: what was freed since then is for others.
+                return self._end_at_once("the disk is almost full and it took some of the rest")
+            if free < self.limits.free_disk:
+                return self._end_at_once("the machine ran short of disk space")
+            if files < self.limits.free_files:
+                return self._end_at_once(
+                    "the machine ran short of room for files: there are too many"
+                )
+            pause = (free - self.limits.free_disk) / _FASTEST
+            await asyncio.sleep(min(max(pause, _WATCH_SOON), WATCH_EVERY))
+
+    def _room(self) -> tuple[int, int]:
+        return usage.free_disk(self.order.workspace), usage.free_files(self.order.workspace)
+
+    async def _watch_workspace(self, first: "_Collected") -> None:
+        """Ends what makes its workspace larger than it may be. One that was too large before may be
+        worked in, so that there is a way to make it smaller."""
+        await first.known.wait()
+        before = self.order.stored
+        was_over = bool(self.quotas.why_over(before))
+        while first.process is not None and self.quotas.most is not None:
+            with suppress(OSError):  # a workspace that its owner closed: it is opened again
+                stored = await self.quotas.stored(self.order.workspace, trusted=_TRUSTED)
+                why = self.quotas.why_over(stored)
+                if why and not (was_over and stored.size <= before.size + _GROWS):
+                    return self._end_at_once(why)
+            await asyncio.sleep(WATCH_EVERY)
+
+    def _end_at_once(self, why: str) -> None:
+        """Without the time that it would use to store more."""
+        self._full = True
+        self.end(why)
 
 
 class _Collected(asyncio.Protocol):

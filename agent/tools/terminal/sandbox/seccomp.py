@@ -2,22 +2,27 @@
 
 The namespaces of the sandbox do what it is for; this closes what they leave open: new namespaces,
 with which a kernel's faults are reached, sockets that no network namespace holds (VSOCK), keyrings,
-files that run as their owner, and keys pushed into a terminal.
+files that run as their owner, and keys pushed into a terminal. Besides, room on a disk that is
+taken without being written: that fills a disk in one call, before anybody sees it.
 """
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _EQUAL, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x45, 0x06, 0x54
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 38, 95, 97
 
 _NAMESPACES = 0x7E020000
 _SET_ID = 0o6000
 _MAKES_A_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE
 _FAMILIES = (1, 2, 10, 16)  # UNIX, INET, INET6, NETLINK
 _PUSHES_KEYS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+_TAKES_ROOM = (0x5828, 0x582A, 0x5839, 0x580A, 0x5824)
+"""The lower halves of FS_IOC_RESVSP, RESVSP64 and ZERO_RANGE, which Linux takes on every file
+system, and of XFS_IOC_ALLOCSP and ALLOCSP64: fallocate by another name. The upper half, the size of
+their argument, differs between kinds of programs."""
 _X32 = 0x40000000
 
 
@@ -60,6 +65,7 @@ _X86_64 = _Machine(
         "mknodat": 259,
         "fchmodat": 268,
         "unshare": 272,
+        "fallocate": 285,
         "perf_event_open": 298,
         "name_to_handle_at": 303,
         "open_by_handle_at": 304,
@@ -78,6 +84,7 @@ _AARCH64 = _Machine(
         "umount2": 39,
         "mount": 40,
         "pivot_root": 41,
+        "fallocate": 47,
         "fchmod": 52,
         "fchmodat": 53,
         "openat": 56,
@@ -138,7 +145,7 @@ _MODES = {
 """Which argument is a file's mode."""
 _OPENS = {"open": (1, 2), "openat": (2, 3)}
 """Which are the flags and the mode."""
-_SEEN = {*_MODES, *_OPENS, "clone", "unshare", "ioctl", "socket", *_UNKNOWN_HERE}
+_SEEN = {*_MODES, *_OPENS, "clone", "unshare", "ioctl", "socket", "fallocate", *_UNKNOWN_HERE}
 
 
 def program(machine: str) -> bytes | None:
@@ -181,8 +188,11 @@ def _judged(name: str) -> list[Step]:
         flags, mode = _OPENS[name]
         judged = _unless_bits(mode, _SET_ID)
         return [_argument(flags), (_ANY_BIT, 1, 0, _MAKES_A_FILE), _allowed(), *judged]
+    if name == "fallocate":
+        # As on a file system without it: programs and posix_fallocate write instead, which is seen.
+        return [(_RETURN, 0, 0, _ERROR | _EOPNOTSUPP)]
     if name == "ioctl":
-        return _unless_one_of(1, _PUSHES_KEYS)
+        return _ioctl()
     if name == "socket":
         return _only(0, _FAMILIES)
     return _unless_bits(0, _NAMESPACES)
@@ -206,10 +216,13 @@ def _unless_bits(index: int, bits: int) -> list[Step]:
     ]
 
 
-def _unless_one_of(index: int, values: tuple[int, ...]) -> list[Step]:
-    steps = [_argument(index)]
-    for value in values:
+def _ioctl() -> list[Step]:
+    steps = [_argument(1)]
+    for value in _PUSHES_KEYS:
         steps += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ERROR | _EPERM)]
+    steps.append((_AND, 0, 0, 0xFFFF))
+    for value in _TAKES_ROOM:
+        steps += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ERROR | _EOPNOTSUPP)]
     return [*steps, _allowed()]
 
 

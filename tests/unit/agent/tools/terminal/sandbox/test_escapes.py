@@ -226,6 +226,28 @@ except OSError as error: print("push", error.errno)
     assert "MADE" not in said and "uid=0" not in said
 
 
+async def test_room_on_a_disk_is_not_taken_without_being_written(workspace: Path) -> None:
+    program = """
+import ctypes, fcntl, os, struct
+file = os.open("big", os.O_RDWR | os.O_CREAT)
+number = {"x86_64": 285, "aarch64": 47}[os.uname().machine]
+libc = ctypes.CDLL(None, use_errno=True)
+for mode in (0, 1, 0x10):
+    size = ctypes.c_long(4 << 20)
+    print(libc.syscall(number, file, mode, ctypes.c_long(0), size), ctypes.get_errno())
+room = struct.pack("=hhxxxxqqiI16x", 0, 0, 0, 4 << 20, 0, 0)
+for call in (0x40305828, 0x4030582A, 0x40305839, 0x4030580A, 0x40305824, 0x402C5828):
+    try: fcntl.ioctl(file, call, room); print("TAKEN", hex(call))
+    except OSError as error: print(-1, error.errno)
+print(os.fstat(file).st_blocks)
+os.posix_fallocate(file, 0, 1 << 20)
+print(os.fstat(file).st_size)
+"""
+    (workspace / "calls.py").write_text(program)
+    said = (await says(workspace, "python3 calls.py")).splitlines()
+    assert said == ["-1 95"] * 9 + ["0", str(1 << 20)]
+
+
 async def test_what_lies_in_a_folder_of_the_system_can_be_hidden(workspace: Path) -> None:
     hidden = Path("/usr/share/doc/bubblewrap")
     if not hidden.is_dir():
