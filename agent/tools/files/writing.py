@@ -14,6 +14,7 @@ from agent.tools.files.workspace import Workspace, shown
 EDIT_LIMIT = 5_000_000
 """Bytes of a file that is edited, before and after."""
 
+RISKY = "for files that make programs run, where commands run unasked"
 WROTE = re.compile(
     r"(?:Wrote|Edited) (?P<path>[^\n]+): [\d,]+ bytes, [\d,]+ lines\.(?:\n.*)?\Z", re.S
 )
@@ -34,7 +35,7 @@ class WriteFile(FileTool):
         "way are made."
     )
     parameters = WriteArguments.model_json_schema()
-    traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True)
+    traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True, asks_when=RISKY)
 
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""
@@ -68,7 +69,7 @@ class EditFile(FileTool):
     )
     parameters = EditArguments.model_json_schema()
     # Run again it would find its passage gone, or, where the new holds the old, change it twice.
-    traits = Traits(Effects.CHANGES, Toolset.FILE)
+    traits = Traits(Effects.CHANGES, Toolset.FILE, asks_when=RISKY)
 
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""

@@ -151,7 +151,8 @@ class _GitTool:
                 path = await asyncio.to_thread(self._workspace.relative, arguments["path"])
                 arguments["path"] = "/".join(path_parts(path)) or "."
         line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
-        return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+        shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+        return Requested(line, shown, syntax="json")
 
     async def run(self, call: Call) -> Done:
         query = validate(self.arguments, call.arguments).query(str(self._workspace.root.absolute()))
