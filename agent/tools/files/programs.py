@@ -10,8 +10,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from agent.text.untrusted import visible
-
 NAMES: Mapping[str, str] = {
     "git": ".git head .gitattributes .gitmodules .gitconfig .lfsconfig config.worktree",
     "another version control": ".hgrc hgrc .hgsub .hgsubstate .bzr",
@@ -115,7 +113,10 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 _NAMES = {reader: _pattern(words) for reader, words in NAMES.items()}
-_TESTS = _pattern("test*.py *_test.py *_test.go *.test.* *.spec.* *_spec.rb")
+_TESTS = _pattern(
+    "test*.py *_test.py *_test.go *_spec.rb *_test.rb *.test.js *.test.cjs *.test.mjs *.test.jsx "
+    "*.test.ts *.test.tsx *.spec.js *.spec.cjs *.spec.mjs *.spec.jsx *.spec.ts *.spec.tsx"
+)
 _FOLDERS = {reader: _pattern(words) for reader, words in FOLDERS.items()}
 
 
@@ -139,6 +140,7 @@ def taken_up(name: str) -> bool:
 
 def _folded(part: str) -> str:
     """As the most forgiving of file systems compares it."""
-    plain = unicodedata.normalize("NFKC", visible(part)).casefold().rstrip(". ")
+    seen = "".join(one for one in part if unicodedata.category(one) != "Cf")
+    plain = unicodedata.normalize("NFKC", seen).casefold().rstrip(". ")
     stream, _, _ = plain.partition(":")  # "Makefile::$DATA" is Makefile there
     return ".git" if re.fullmatch("git~[0-9]+", stream) else stream

@@ -1,7 +1,10 @@
 """A hostile repository, read. Everything here blocks, and is run in the process of `child` alone.
 
-dulwich parses objects, packs, the index and ignore files; it opens no file. Each file is opened by
-the Workspace, so nothing outside it is reached, by links, alternates or a `.git` that is a file.
+git itself runs programs that a repository names (fsmonitor, diff.external, textconv, filters,
+hooks), follows alternates, links and `.git` files out of the folder, fetches what is missing, and
+writes files by an option of `git log`. dulwich parses objects, packs, the index and ignore files,
+and opens no file here: the Workspace does, so nothing outside it is reached. Configuration,
+attributes, replace refs and submodules are not read.
 """
 
 import re
