@@ -68,7 +68,7 @@ RUNNERS = {
 """Program → why a rule that allows it allows more than it says."""
 _SAMPLES = ("{}", "{} x", "{} -c x", "{} status", "{} test", "{} -m x", "{} run x", "{} x.sh")
 _ESCAPES = re.compile(r"\\[A-Za-z]")
-_WORD = re.compile(r"[A-Za-z][\w.+-]*")
+_WORD = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _FEW = 3
 
 

@@ -207,9 +207,9 @@ async def test_no_file_gets_a_name_by_which_a_program_takes_it_up(
 ) -> None:
     tools = {"toolsets": ["file"], "workspace": str(tmp_path / "work")}
     async with telegram_gateway(tmp_path, ECHO, tools=tools) as g:
-        for content in (b"\x00one", b"\x00two"):
+        for count, content in enumerate((b"\x00one", b"\x00two"), start=1):
             g.say("take it", document=g.telegram.document(name, content), caption=True)
-        await g.hears("seen: take it", count=2)
+            await g.hears("seen: take it", count=count)
         stem, dot, suffix = kept.partition(".")
         second = f"{stem}-2{dot}{suffix}"
         if kept.endswith(".pth.txt"):

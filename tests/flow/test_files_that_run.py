@@ -120,8 +120,8 @@ async def test_it_is_asked_for_once_a_command_was_allowed_for_the_conversation(
         await g.chat.press(await question_of(g, "run"), "For this conversation")
         await g.hears("exit code: 0")
         await g.chat.say("more")
-        question = await asked(g, ASKED, count=2)
-        assert "A command was allowed for this conversation" in question.text
+        question = await asked(g, "A command was allowed for this conversation")
+        assert ASKED in question.text
     assert not (workspace / "tox.ini").exists()
 
 
