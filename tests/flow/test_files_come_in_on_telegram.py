@@ -196,7 +196,7 @@ async def test_files_are_put_into_the_workspace_where_there_is_one(tmp_path: Pat
         ("conftest.py", "received-conftest.py"),
         ("Makefile", "received-Makefile"),
         ("test_all.py", "received-test_all.py"),
-        ("sub/.git/package.json", "received-package.json"),
+        ("package.json", "received-package.json"),
         ("evil.pth", "received-evil.pth.txt"),
         (".envrc", "envrc"),
         ("notes.py", "notes.py"),

@@ -45,6 +45,8 @@ DIFF_LIMIT = 1_000_000
 """Bytes of a file that is compared line by line."""
 MESSAGE_LIMIT = 4_000
 """Characters of a commit's message."""
+MOST_PARENTS = 20
+"""Of one commit, that are named."""
 MOST_LISTED = 300
 """Paths of each kind that a status names."""
 _SKIPPED = 0x4000
@@ -449,7 +451,9 @@ def _short(commit: Commit) -> str:
 def _told(commit: Commit) -> str:
     message = _text(commit.message[: 4 * MESSAGE_LIMIT])[:MESSAGE_LIMIT]
     lines = [f"    {shown(line)}".rstrip() for line in message.rstrip("\n").split("\n")]
-    merged = [f"Merge: {' '.join(parent.decode()[:12] for parent in commit.parents)}"]
+    parents = " ".join(parent.decode()[:12] for parent in commit.parents[:MOST_PARENTS])
+    more = len(commit.parents) - MOST_PARENTS
+    merged = [f"Merge: {parents} and {more:,} more" if more > 0 else f"Merge: {parents}"]
     head = [
         f"commit {commit.id.decode()}",
         *(merged if len(commit.parents) > 1 else []),

@@ -231,6 +231,22 @@ async def test_commits_that_have_no_end_are_cut(repo: Repo) -> None:
     assert said.count("commit ") == 100 and "[more; ask" in said
 
 
+async def test_a_commit_with_too_many_parents_is_told_in_a_few_lines(repo: Repo) -> None:
+    head = repo.git("rev-parse", "HEAD").strip().encode()
+    commit_to(repo, repo.git("rev-parse", "HEAD^{tree}").strip(), b"parent %s\n" % head * 50_000)
+    said = await look(repo.folder, "git_log", count=1)
+    assert " and 49,980 more\n" in said and len(said) < 1_000
+
+
+async def test_words_of_a_commit_turn_nothing_around_and_draw_nothing(repo: Repo) -> None:
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    person = b"A\x1b[2J\x9b <a> 99999999999999999999 +9999"
+    text = b"tree %s\nauthor %s\ncommitter %s\n\n\x1b]0;x\x07\n" % (tree.encode(), person, person)
+    repo.put(".git/refs/heads/main", put_object(repo, b"commit", text) + "\n")
+    said = await look(repo.folder, "git_log")
+    assert "\\x1b]0;x\\x07" in said and "\x1b" not in said and "\x07" not in said
+
+
 DAMAGE = [
     b"",
     b"\0" * 100,
