@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -154,6 +155,8 @@ TELEGRAM = Platform(
     "telegram",
     _telegram,
     presses_kept=150.0,  # measured
+    chat=re.compile(r"(-?[0-9]{1,20}|@[A-Za-z][A-Za-z0-9_]{3,31})(/[0-9]{1,20})?"),
+    chat_hint='"telegram:CHAT" or "telegram:CHAT/TOPIC", by number; that of a group begins with -',
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     pace=Pace(private=1.0, group=3.0, drafts=True),
@@ -234,10 +237,16 @@ def checked_identity(value: str) -> str:
     platform = PLATFORMS.get(name)
     if platform is None or not who:
         raise ValueError(
-            f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*"'
+            f'{value!r} is not a person like "telegram:1001", "discord:42", "telegram:*".'
+            f"{_meant(value, platform)}"
         )
     if who != ANYBODY and not platform.person.fullmatch(who):
-        raise ValueError(f"{value!r} is not a number; write to the bot, and it says who you are")
+        if re.fullmatch("-[0-9]+", who):
+            raise ValueError(f"{value!r} is a group; people have numbers without -")
+        raise ValueError(
+            f"{value!r} is not a number; write to the bot, and it says who you are."
+            f"{_meant(value, platform)}"
+        )
     return value
 
 
@@ -246,10 +255,34 @@ def checked_address(value: str) -> str:
     conversation = Conversation.parse(value)
     platform = PLATFORMS.get(conversation.platform)
     if platform is None:
-        raise ValueError(f"{value!r}: the platform must be one of {', '.join(PLATFORMS)}")
+        known = ", ".join(PLATFORMS)
+        raise ValueError(
+            f"{value!r}: the platform must be one of {known}.{_meant(value, platform)}"
+        )
     if not platform.chat.fullmatch(value.removeprefix(f"{platform.name}:")):
-        raise ValueError(f"{value!r} is not {platform.chat_hint}")
+        raise ValueError(f"{value!r} is not {platform.chat_hint}.{_meant(value, platform)}")
     return value
+
+
+_NUMBER = re.compile(r"(?:user:)?-?[0-9]+(?:/[0-9]+)?")
+
+
+def _meant(value: str, platform: Platform | None) -> str:
+    """What an address or a person that is none may have been; "" where nothing is alike."""
+    name, colon, rest = value.partition(":")
+    if platform is not None:
+        likely = [platform]
+    elif colon:
+        likely = [PLATFORMS[found] for found in get_close_matches(name, PLATFORMS, 1)]
+    else:
+        likely, rest = [TELEGRAM, DISCORD], value
+    number = _NUMBER.search(rest)
+    meant = [
+        f"{each.name}:{number[0]}"
+        for each in likely
+        if number and (each.chat.fullmatch(number[0]) or each.person.fullmatch(number[0]))
+    ]
+    return f" Did you mean {' or '.join(meant)}?" if meant and meant != [value] else ""
 
 
 def private_chat(identity: str) -> Conversation | None:

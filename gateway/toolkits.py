@@ -10,6 +10,7 @@ from agent.settings import resolve_template
 from agent.tools.base import Kit, Tool, Toolset
 from agent.tools.clarify import clarify_kit
 from agent.tools.files.workspace import Workspace
+from agent.tools.git.tools import git_kit
 from agent.tools.mcp.servers import Servers
 from agent.tools.memory.opening import opening
 from agent.tools.memory.tool import memory_kit
@@ -78,6 +79,7 @@ class Toolkits:
         kits: tuple[Kit, ...] = (
             lambda _: given,
             clarify_kit,
+            git_kit(self.workspace),
             message_kit(store, messenger, self.settings.toolsets_at, self.workspace, self.redact),
             memory_kit(store, partial(tell_noted, composer)),
             schedule_kit(store, self.settings.config.tools.timezone),

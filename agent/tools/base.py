@@ -208,8 +208,9 @@ class Tool(Protocol):
 Tools = Mapping[str, Tool]
 
 
-Syntax = Literal["", "shell", "python"]
-"""What a line is written in; "" for what has nothing that chains one deed to another."""
+Syntax = Literal["", "shell", "python", "json"]
+"""What a line is written in; "" for plain text, "json" for an object, the arguments. Neither has
+anything that chains one deed to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,8 @@ class Requested:
     """Of the line."""
     asks: bool | None = None
     """Whether a person is to agree where no rule says otherwise; None: as the tool's traits say."""
+    risk: str = ""
+    """Why a person is to agree wherever commands run unasked: a sentence of ours."""
 
 
 @runtime_checkable

@@ -31,10 +31,12 @@ from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
 from gateway.cli.listening import looked_at
+from gateway.cli.risky_rules import risky_rules
 from gateway.cli.workspaces import look_at_workspaces
 from gateway.configuration.config import Config, load, own_files
 from gateway.configuration.current import Current
 from gateway.configuration.secret_values import all_secrets, too_short
+from gateway.configuration.tool_names import unknown_to_server
 from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
@@ -53,6 +55,8 @@ class Finding:
     subject: str
     ok: bool
     text: str
+    warns: bool = False
+    """It is to be known, and nothing is at fault."""
 
 
 async def examine(path: Path | None) -> int:
@@ -98,6 +102,8 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
     ok, sizes = await asyncio.to_thread(look_at_workspaces, config.tools)
     if sizes:
         yield Finding("workspaces", ok, sizes)
+    for text in risky_rules(config.tools.rules):
+        yield Finding("tools.rules", True, text, warns=True)
     yield _children(config.delegation)
     for finding in (
         *_dearer(config.delegation, models),
@@ -342,6 +348,8 @@ async def _server(name: str, section: McpConfig, config: Config) -> Finding:
     if f"{MCP}{name}" not in config.all_toolsets():
         text = f'{count}, but no conversation has them: put "{MCP}{name}" into [tools] toolsets'
         return Finding(subject, False, text)
+    if unknown := list(unknown_to_server(config.tools.rules, name, state.tools)):
+        return Finding(subject, False, f"{count}, but {'; '.join(unknown)}")
     return Finding(subject, True, count)
 
 
@@ -359,6 +367,6 @@ async def try_model(model: Model, spec: ModelSpec, names: str) -> Finding:
 
 
 def show(finding: Finding) -> None:
-    mark = "ok  " if finding.ok else "FAIL"
+    mark = "warn" if finding.warns else "ok  " if finding.ok else "FAIL"
     text = without_secrets(finding.text)
     print(f"{mark}  {finding.subject}: {text}", file=sys.stdout, flush=True)

@@ -52,6 +52,7 @@ from agent.tools.terminal.sandbox.shown import is_writable, shown
 from agent.tools.web.urls import allowed_hosts
 from gateway.configuration.faults import PREFIX, explain, misspelled_variables, not_toml, unreadable
 from gateway.configuration.secret_values import all_secrets
+from gateway.configuration.tool_names import unknown_tools
 from gateway.errors import ConfigError
 from storage.interchange.redaction import SHORTEST_SECRET
 from storage.lock import file_of
@@ -222,6 +223,15 @@ class ChatConfig(Section):
     retention: ChatRetention = ChatRetention()
 
 
+def _comes_from(value: str) -> str:
+    """The address of a conversation that messages come from."""
+    if ":@" in checked_address(value):
+        raise ValueError(
+            f"{value!r} is a name, and messages come from numbers: /settings and the log show them"
+        )
+    return value
+
+
 class Config(PlatformSettings):
     storage: Storage = Storage()
     models: ModelsConfig = ModelsConfig()
@@ -233,7 +243,7 @@ class Config(PlatformSettings):
     tools: GatewayToolsConfig = GatewayToolsConfig()
     web: WebConfig = WebConfig()
     mcp: dict[Annotated[str, AfterValidator(_server_name)], McpConfig] = Field(default={})
-    chats: dict[Address, ChatConfig] = Field(default={})
+    chats: dict[Annotated[str, AfterValidator(_comes_from)], ChatConfig] = Field(default={})
     budgets: BudgetsConfig = BudgetsConfig()
     limits: LimitsConfig = LimitsConfig()
     server: ServerConfig = ServerConfig()
@@ -312,6 +322,8 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> C
     data = _parsed(file, written)
     add_environment(data, environ)
     config = checked(data)
+    if lines := list(unknown_tools(config.tools.rules, config.mcp)):
+        raise ConfigError("\n".join(["The configuration has a fault.", *(f"  {x}" for x in lines)]))
     given = sorted(name for name, value in environ.items() if name.startswith(PREFIX) and value)
     right = {name.replace("__", "_") for name in given if "__" in name}  # set beside, as it should
     unset = [name for name in given if "__" not in name and name not in right]

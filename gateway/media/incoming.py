@@ -22,6 +22,7 @@ from agent.models.media.transcription import NotHeard, Transcriber
 from agent.text.markdown import escape
 from agent.tools.base import Toolset
 from agent.tools.files.common import FILE_THREADS
+from agent.tools.files.programs import taken_up
 from agent.tools.files.workspace import Missing, Workspace, WorkspaceError
 from gateway.media.fetching import NotFetched, check_bounds, connected, fetch
 from gateway.media.looking import look
@@ -42,6 +43,8 @@ ALBUM_SECONDS = 1.0
 """After the newest message of an album, within which another of it may come."""
 AT_ONCE = 4
 """Files that are fetched at the same time, in all: each may take a lot of memory."""
+RECEIVED = "received-"
+"""Before names that make programs run."""
 _NAME = 200
 """Characters of a file's name that are kept."""
 _SUFFIXES = {"voice": ".ogg", "video_note": ".mp4", "audio": ".mp3"}
@@ -213,8 +216,13 @@ def _name_for_server(file: File) -> str:
 
 
 def _write(workspace: Workspace, kept: Attached, data: bytes) -> str:
-    """Where it is in the workspace. One with that name and another content stays."""
-    given = PurePath(safe_name(kept.name or f"{kept.kind}{_suffix(kept)}"))
+    """Where it is in the workspace. One with that name and another content stays, and none gets a
+    name by which a program takes it up by itself."""
+    name = safe_name(kept.name or f"{kept.kind}{_suffix(kept)}")
+    for harmless in (name, f"{RECEIVED}{name}", f"{RECEIVED}{name}.txt"):
+        given = PurePath(harmless)
+        if not taken_up(harmless):
+            break
     for number in range(1, 1_000):
         name = given.name if number == 1 else f"{given.stem}-{number}{given.suffix}"
         path = f"{INBOX}/{name}"

@@ -231,6 +231,7 @@ async def test_a_judge_that_sees_tools_may_look_at_the_files_itself(
         result = await ask_one(g)
         assert result["verdict"]["reasoning"] == "match_type is missing"
         first, *_ = g.model.of("judge")
-        assert offered(first) == {"read_file", "list_files", "search_files", "give_verdict"}
+        files = {"read_file", "list_files", "search_files", "git_status", "git_diff", "git_log"}
+        assert offered(first) == {*files, "give_verdict"}
         assert "The columns of 2024 count." in str(first.messages)
         assert (tmp_path / "kept.txt").read_text() == "as it was"

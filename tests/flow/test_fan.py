@@ -139,7 +139,8 @@ async def test_arms_have_no_tools_with_effects(store: Store) -> None:
             {tool["function"]["name"] for tool in request.tools} for request in g.model.requests
         ]
         assert {"delegate_task", "write_file"} <= offered[0]
-        assert offered[1] == {"think", "read_file", "list_files", "search_files"}
+        git = {"git_status", "git_diff", "git_log"}
+        assert offered[1] == {"think", "read_file", "list_files", "search_files", *git}
 
 
 async def test_talk_during_a_fan_ends_it_and_is_answered(store: Store) -> None:

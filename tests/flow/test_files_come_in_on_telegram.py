@@ -190,6 +190,33 @@ async def test_files_are_put_into_the_workspace_where_there_is_one(tmp_path: Pat
         assert all(f"inbox/{name}" in str(g.asked("parent")[-1].messages) for name in written)
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("conftest.py", "received-conftest.py"),
+        ("Makefile", "received-Makefile"),
+        ("test_all.py", "received-test_all.py"),
+        ("package.json", "received-package.json"),
+        ("evil.pth", "received-evil.pth.txt"),
+        (".envrc", "envrc"),
+        ("notes.py", "notes.py"),
+    ],
+)
+async def test_no_file_gets_a_name_by_which_a_program_takes_it_up(
+    tmp_path: Path, name: str, kept: str
+) -> None:
+    tools = {"toolsets": ["file"], "workspace": str(tmp_path / "work")}
+    async with telegram_gateway(tmp_path, ECHO, tools=tools) as g:
+        for count, content in enumerate((b"\x00one", b"\x00two"), start=1):
+            g.say("take it", document=g.telegram.document(name, content), caption=True)
+            await g.hears("seen: take it", count=count)
+        stem, dot, suffix = kept.partition(".")
+        second = f"{stem}-2{dot}{suffix}"
+        if kept.endswith(".pth.txt"):
+            second = "received-evil.pth-2.txt"
+        assert {p.name for p in (tmp_path / "work" / "inbox").iterdir()} == {kept, second}
+
+
 async def test_a_file_that_cannot_be_fetched_is_said_and_the_words_are_answered(
     tmp_path: Path,
 ) -> None:

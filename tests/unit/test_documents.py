@@ -32,6 +32,7 @@ from gateway.commands.tree.fan import COUNTS
 from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
 from gateway.configuration.config import Config, load
+from gateway.errors import ConfigError
 from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
 from gateway.views.sessions import LONGEST_TITLE
 from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
@@ -233,8 +234,41 @@ def test_the_example_configuration_can_be_loaded() -> None:
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_every_toml_block_can_be_loaded(tmp_path: Path, text: str) -> None:
     path = tmp_path / "bough.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(filled_in(text), encoding="utf-8")
     assert load(path, {}) != Config()
+
+
+def filled_in(text: str) -> str:
+    """With numbers in the place of the words that stand for them: a telegram:YOUR_NUMBER."""
+    return PLACEHOLDER.sub(r"\g<1>7", text)
+
+
+PLACEHOLDER = re.compile(r"\b((?:telegram|discord):(?:user:)?)[A-Z][A-Z_]*\b")
+
+
+@pytest.mark.parametrize("text", [text for text in blocks("toml") if PLACEHOLDER.search(text)])
+def test_an_example_is_refused_until_numbers_are_put_into_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bough.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"is not (a number|\"telegram:CHAT\")"):
+        load(path, {})
+
+
+SHELL = tuple(text for language in ("sh", "toml") for text in blocks(language))
+LIVE = re.compile(r"\b(?:telegram|discord):(?:user:)?-?[0-9]+")
+"""People and chats that there are, or may be one day."""
+
+
+def test_no_example_names_anybody() -> None:
+    """Copied as it is, it would give a stranger rights, or send them what is private."""
+    files = [path for path in (ROOT / "deploy").rglob("*") if path.suffix not in (".md", ".svg")]
+    texts = {
+        str(path): path.read_text("utf-8") for path in files if path.suffix not in (".png", "")
+    }
+    shown = {text[:40]: text for text in SHELL if "http://127.0.0.1:8081" not in text}  # a stand-in
+    for name, text in {**texts, **shown}.items():
+        lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+        assert not LIVE.findall("\n".join(lines)), name
 
 
 def test_the_environment_variables_that_are_shown_are_taken(
@@ -242,8 +276,8 @@ def test_the_environment_variables_that_are_shown_are_taken(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = re.findall(r"^(BOUGH_\w+)=(.*)$", section("Environment variables"), re.MULTILINE)
-    config = load(environ={name: value.strip("'") for name, value in lines})
-    assert config.access.owners == ("telegram:1001", "discord:42")
+    config = load(environ={name: filled_in(value.strip("'")) for name, value in lines})
+    assert config.access.owners == ("telegram:7", "discord:7")
     assert config.models.presets["cheap"].model == "openai/gpt-5-nano"
     assert config.delegation.max_escalation_depth == 1
     assert config.escalation.levels[0].after == 300

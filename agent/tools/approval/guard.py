@@ -57,6 +57,8 @@ def _untold(_: str, __: str | None, ___: str) -> None:
     """Nobody counts."""
 
 
+COMMANDS = frozenset({"run_command", "execute_code"})
+"""Tools that run what files of the workspace say."""
 WAITS = (
     "a person is asked whether this may be run; their answer comes later, so do not call it again"
 )
@@ -87,7 +89,7 @@ class Guard:
     def lets_read(self, tool: str, path: str) -> bool:
         """Whether the rules let a file be read without asking, where it is not the tool that reads
         it. Blocks."""
-        line = Line(tool, json.dumps({"path": path}, ensure_ascii=False))
+        line = Line(tool, json.dumps({"path": path}, ensure_ascii=False), "json")
         decided = self.rules().decide_now(line)
         return decided is None or decided.decision is Decision.ALLOW
 
@@ -148,6 +150,11 @@ class Guarded:
         decided = await self._guard.rules().decide(line, call.address)
         asks = self.traits.needs_approval if requested.asks is None else requested.asks
         decision = decided.decision if decided is not None else None
+        if requested.risk and (decided is None or not decided.by_match):
+            requested = replace(requested, risk=await self._risk(call, requested.risk))
+            decision = (
+                Decision.ASK if requested.risk and decision is not Decision.DENY else decision
+            )
         if decision is Decision.DENY:
             assert decided is not None
             return self._denied(call, requested, decided.rule)
@@ -177,12 +184,27 @@ class Guarded:
                 "so that they are asked"
             )
 
+    async def _risk(self, call: Call, why: str) -> str:
+        """Why a call must be asked for that makes commands do what they would not; "" where each of
+        those is asked for itself."""
+        home, rule = self._setting.home, self._guard.rules().allows_some(COMMANDS)
+        if rule:
+            return f"{why} Rule {rule} of `[[tools.rules]]` lets some commands run unasked."
+
+        def granted(tx: Transaction) -> bool:
+            return any(grant.tool in COMMANDS for grant in tx.grants.list(home, call.address))
+
+        if await self._guard.store.read(granted):
+            return f"{why} A command was allowed for this conversation, and runs unasked."
+        return ""
+
     async def _requested(self, call: Call) -> Requested:
         if isinstance(self._tool, Describes):
             return await self._tool.requested(call)
         arguments = call.arguments
         line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
-        return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+        shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+        return Requested(line, shown, syntax="json")
 
     async def _unless_granted(self, call: Call, requested: Requested) -> Outcome:
         if call.asked is not None:

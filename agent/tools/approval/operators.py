@@ -16,7 +16,7 @@ _IN_DOUBLE_QUOTES = "\n\r`$"
 
 def operators_of(syntax: Syntax) -> str:
     match syntax:
-        case "":
+        case "" | "json":
             return ""
         case "shell":
             return SHELL

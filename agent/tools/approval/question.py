@@ -29,7 +29,7 @@ _TURNING = frozenset({"R", "AL", "AN"})
 _SPACES = re.compile(r"[ \t]{40,}")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){4,}")
 _BACKTICKS = re.compile("`+")
-_LANGUAGES = {"": "", "shell": "sh", "python": "python"}
+_LANGUAGES = {"": "", "shell": "sh", "python": "python", "json": ""}
 _GOAL = 300
 _NAMED = 3
 MARKED = "⚠️ Characters that cannot be seen, or that change how others are seen, stand as ⟨U+…⟩."
@@ -91,13 +91,14 @@ def _by(asking: Asking) -> str:
 
 def _plainly(requested: Requested) -> tuple[str, list[str]]:
     """The text to be shown as code, and what is to be known of it."""
-    is_code = requested.syntax != ""
+    is_code = requested.syntax in ("shell", "python")
     marked = "".join(_shown(requested.shown, turning=is_code))
     folded = _SPACES.sub(lambda run: f"⟨{len(run[0])} spaces⟩", marked)
     folded = _BLANK_LINES.sub(lambda run: f"\n⟨{run[0].count(chr(10)) - 1} empty lines⟩\n", folded)
-    notes = [MARKED] if marked != requested.shown else []
+    notes = [f"⚠️ {requested.risk}"] if requested.risk else []
+    notes += [MARKED] if marked != requested.shown else []
     notes += [FOLDED] if folded != marked else []
-    if is_code and (alike := _alike(requested.shown)):
+    if requested.syntax and (alike := _alike(requested.shown)):
         notes.append(f"⚠️ Letters that look like others: {alike}.")
     return folded, notes
 

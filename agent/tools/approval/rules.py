@@ -1,14 +1,16 @@
 """`[[tools.rules]]`: the first that matches a call decides whether it runs, is asked for, or never.
 
 A rule that forbids or asks matches anywhere in a line, and in each part of a chain. One that allows
-matches a chain of commands only where its pattern names what joins them. Lines come from models and
-patterns from people who test them on short ones, so each search has a time after which it is given
-up; what nobody could look through is asked for.
+matches a chain of commands only where its pattern names what joins them, and of arguments only what
+stands at the top: an argument of the same name within another is text to it. Lines come from models
+and patterns from people who test them on short ones, so each search has a time after which it is
+given up; what nobody could look through is asked for.
 """
 
+import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -51,6 +53,8 @@ class Decided:
     decision: Decision
     rule: int
     """From 1, as the configuration lists them; 0: no rule, but none could be tried to its end."""
+    by_match: bool = False
+    """Its pattern says which calls it is about."""
 
 
 class _Untold(Exception):
@@ -74,6 +78,19 @@ class Rules:
         """The same in a thread of the caller's. Blocks."""
         rules = [rule for rule in self._rules if fnmatchcase(line.tool, rule.tool)]
         return _first(rules, line, self._seconds)
+
+    def allows_some(self, tools: Collection[str]) -> int:
+        """The number of the first rule that lets calls of one of these tools run unasked; 0 where
+        none does."""
+        for tool in tools:
+            for rule in self._rules:
+                if not fnmatchcase(tool, rule.tool):
+                    continue
+                if rule.decision is Decision.ALLOW:
+                    return rule.number
+                if rule.anything:
+                    break
+        return 0
 
     def of(self, tool: str) -> Sequence[ToolRule]:
         """The rules for a tool, up to the first that matches every call of it."""
@@ -101,6 +118,8 @@ class _Rule:
             raise _Untold
         if self.decision is not Decision.ALLOW:
             return any(_found(self._pattern, part, deadline) for part in _parts(line))
+        if line.syntax == "json":
+            return _found(self._pattern, _outermost(line.text), deadline)
         if not has_operators(line.text, line.syntax):
             return _found(self._pattern, line.text, deadline)
         operators = operators_of(line.syntax)
@@ -124,14 +143,41 @@ def _first(rules: Iterable[_Rule], line: Line, seconds: float) -> Decided | None
             continue
         if untold and rule.decision is Decision.ALLOW:
             return Decided(Decision.ASK, 0)
-        return Decided(rule.decision, rule.number)
+        return Decided(rule.decision, rule.number, by_match=not rule.anything)
     return Decided(Decision.ASK, 0) if untold else None
 
 
 def _parts(line: Line) -> Iterator[str]:
+    """What a rule that forbids is tried on. Of arguments also each by itself: no other that is sent
+    along hides where it begins or ends, or stands for it."""
     yield line.text
     if line.syntax == "shell":
         yield from pieces(line.text)
+    elif line.syntax == "json":
+        yield _outermost(line.text)
+        for name, value in json.loads(line.text).items():
+            yield _json({name: value})
+
+
+def _outermost(line: str) -> str:
+    """Arguments as one line in which what has names of its own stands as text, in quotes: there no
+    `"path": ` is an argument's but one of the call itself."""
+    given = json.loads(line)
+    return _json({name: _json(v) if _has_names(v) else v for name, v in given.items()})
+
+
+def _has_names(value: object) -> bool:
+    match value:
+        case dict():
+            return True
+        case list():
+            return any(isinstance(one, dict | list) for one in value)
+        case _:
+            return False
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _found(pattern: str, text: str, deadline: float, *, whole: bool = False) -> bool:

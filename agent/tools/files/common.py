@@ -7,7 +7,8 @@ from functools import partial
 
 from agent.errors import ToolError
 from agent.fairness import FairThreads
-from agent.tools.base import Call, Requested
+from agent.tools.base import Call, Effects, Requested, Traits
+from agent.tools.files.programs import run_by
 from agent.tools.files.workspace import Workspace, WorkspaceError, path_parts, shown
 
 FILE_THREADS = FairThreads(16, "work on files", patience=60.0)
@@ -30,6 +31,8 @@ def as_tool_errors() -> Iterator[None]:
 class FileTool:
     """A tool for the files of a session's workspace."""
 
+    traits: Traits
+
     def __init__(self, find: Find, seen: Seen | None = None) -> None:
         self._find = find
         self._seen = seen
@@ -37,7 +40,7 @@ class FileTool:
     async def requested(self, call: Call) -> Requested:
         """The arguments with the path in the form in which it will be used, so that rules about a
         file hold however its path is written. ToolError for a path that leads nowhere."""
-        arguments = dict(call.arguments)
+        arguments, risk = dict(call.arguments), ""
         if isinstance(arguments.get("path"), str):
             workspace = self._find(call.session)
             with as_tool_errors():
@@ -45,8 +48,12 @@ class FileTool:
                     call.address, partial(workspace.relative, arguments["path"])
                 )
                 arguments["path"] = "/".join(path_parts(path)) or "."
+            reader = run_by(arguments["path"])
+            if reader is not None and self.traits.effects is Effects.CHANGES:
+                risk = f"This file is read by {reader}, which runs what it says."
         line = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
-        return Requested(line, json.dumps(arguments, indent=2, ensure_ascii=False))
+        shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+        return Requested(line, shown, syntax="json", risk=risk)
 
     def _tell(self, call: Call, did: str, path: str) -> None:
         if self._seen is not None:

@@ -169,6 +169,12 @@ class Workspace:
         with _faults(path), self._folder(tuple(folders)) as folder:
             os.unlink(name, dir_fd=folder)
 
+    def link_text(self, path: str) -> bytes:
+        """Where a link says that it leads; that is not looked at. Raises WorkspaceError."""
+        *folders, name = _file_parts(self.relative(path))
+        with _faults(path), self._folder(tuple(folders)) as folder:
+            return os.fsencode(os.readlink(name, dir_fd=folder))
+
     def stat(self, path: str) -> Item:
         """What is at a path; a link is not followed. Raises WorkspaceError, Missing among them."""
         parts = path_parts(self.relative(path))

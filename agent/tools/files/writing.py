@@ -26,6 +26,7 @@ PATIENCE = 5.0
 """Seconds for which the lock of a folder is waited for."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 
+RISKY = "for files that make programs run, where commands run unasked"
 WROTE = re.compile(
     r"(?:Wrote|Edited) (?P<path>[^\n]+): [\d,]+ bytes, [\d,]+ lines\.(?:\n.*)?\Z", re.S
 )
@@ -46,7 +47,7 @@ class WriteFile(FileTool):
         "way are made."
     )
     parameters = WriteArguments.model_json_schema()
-    traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True)
+    traits = Traits(Effects.CHANGES, Toolset.FILE, repeatable=True, asks_when=RISKY)
 
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""
@@ -81,7 +82,7 @@ class EditFile(FileTool):
     )
     parameters = EditArguments.model_json_schema()
     # Run again it would find its passage gone, or, where the new holds the old, change it twice.
-    traits = Traits(Effects.CHANGES, Toolset.FILE)
+    traits = Traits(Effects.CHANGES, Toolset.FILE, asks_when=RISKY)
 
     async def run(self, call: Call) -> Done:
         """A call that is cancelled while it writes may still take effect, whole."""

@@ -56,7 +56,7 @@ class McpTool:
             raise ToolError(f"the arguments are too large; {NOTHING_DONE}")
         lines = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True, indent=1)
         where = f"the MCP server {self._server.name}, its tool {quote(visible(self._listed.own))}"
-        return Requested(line, lines, where)
+        return Requested(line, lines, where, syntax="json")
 
     async def run(self, call: Call) -> Done:
         result = await self._server.call(self._listed.own, call.arguments)

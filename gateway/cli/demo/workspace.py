@@ -17,10 +17,11 @@ TESTED = "tested.txt"
 
 ALLOWED = (
     ("run_command", r"^cd \w+$"),
-    ("run_command", r"^python3 -m unittest\b"),
+    ("run_command", r"^python3 -m unittest( discover -s tests/auth -t \.)?$"),
     ("glossary__*", None),
 )
-"""Tool, and pattern of its line: the rules that spare people a question."""
+"""Tool, and pattern of its line: the rules that spare people a question. Here a script says what is
+run, in a folder of the tour's own: a real model could do anything by the second one."""
 
 
 @dataclass(frozen=True, slots=True)

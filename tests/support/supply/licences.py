@@ -97,7 +97,8 @@ def _first_line(package: Distribution) -> str:
 def page(found: dict[str, str]) -> str:
     lines = [HEAD, "| Package | Licence | |", "|---|---|---|"]
     for name, its in found.items():
-        mark = "**copyleft**" if COPYLEFT.search(its) else ""
+        choices = its.split(" OR ")  # of which we choose
+        mark = "**copyleft**" if all(COPYLEFT.search(one) for one in choices) else ""
         lines.append(f"| `{name}` | {its} | {mark} |")
     return "\n".join(lines) + "\n"
 

@@ -123,3 +123,14 @@ def test_the_hash_is_of_the_exact_call() -> None:
 def test_what_is_far_too_long_is_not_looked_through() -> None:
     with pytest.raises(ToolError, match="1,000,002 characters, at most 12,000"):
         text_of("a" + " " * 10**6 + "b")
+
+
+def test_arguments_get_the_warning_of_letters_that_look_like_others() -> None:
+    line = '{"repository": "p\u0430ypal"}'
+    assert "CYRILLIC SMALL LETTER A" in text_of(line, syntax="json")
+    plain = text_of('{"words": "\u05d0"}', syntax="json")
+    assert "look like others" not in plain and "\u05d0" in plain
+
+
+def test_why_it_is_asked_stands_below() -> None:
+    assert "⚠️ This file is read by git." in text_of("{}", risk="This file is read by git.")

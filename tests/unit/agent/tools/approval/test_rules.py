@@ -221,3 +221,40 @@ async def test_a_line_named_in_full_is_allowed_and_no_longer_one(line: str) -> N
 def test_any_pattern_is_guarded_or_refused(pattern: str) -> None:
     found = guarded(pattern, SHELL)
     assert found is None or len(found) >= len(pattern)
+
+
+HIDDEN = [
+    '{"options": {"path": "docs/a"}, "path": "keys/a"}',
+    '{"items": [{"path": "docs/a"}], "path": "keys/a"}',
+    '{"items": [[{"path": "docs/a"}]], "path": "keys/a"}',
+    '{"note": "\\"path\\": \\"docs/a", "path": "keys/a"}',
+    '{"x\\", \\"path\\": \\"docs/": 1, "path": "keys/a"}',
+]
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+async def test_no_argument_is_taken_for_another(line: str) -> None:
+    allow, deny = rule("allow", '"path": "docs/', "t"), rule("deny", '"path": "keys/', "t")
+    assert await decide(line, allow, tool="t", syntax="json") == "none"
+    assert await decide(line, allow, deny, tool="t", syntax="json") == "deny"
+
+
+async def test_an_argument_of_the_call_itself_is_matched_as_before() -> None:
+    allow = rule("allow", '"path": "docs/', "t")
+    for line in ('{"path": "docs/a"}', '{"list": ["a", 1], "path": "docs/a"}'):
+        assert await decide(line, allow, tool="t", syntax="json") == "allow"
+    whole = rule("allow", r'^\{"labels": \["a", "b"\]\}$', "t")
+    assert await decide('{"labels": ["a", "b"]}', whole, tool="t", syntax="json") == "allow"
+
+
+@pytest.mark.parametrize(
+    "match",
+    [r'^\{"path": "keys/', r'^\{"path": "keys/a"\}$', r'^(?!.*"path": "docs/)', '"path": "keys/'],
+)
+async def test_nothing_that_is_sent_along_evades_a_rule_that_forbids(match: str) -> None:
+    for line in ('{"path": "keys/a"}', '{"a": 1, "path": "keys/a", "z": 2}', HIDDEN[0]):
+        found = await decide(line, rule("deny", match, "t"), tool="t", syntax="json")
+        assert found == "deny", line
+    nested = '{"options": {"path": "keys/a"}}'
+    deny = rule("deny", '"path": "keys/', "t")
+    assert await decide(nested, deny, tool="t", syntax="json") == "deny"
