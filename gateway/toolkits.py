@@ -17,6 +17,7 @@ from agent.tools.memory.tool import memory_kit
 from agent.tools.message import message_kit
 from agent.tools.schedule.tool import schedule_kit
 from agent.tools.terminal.elsewhere import TOPIC as COMMANDS
+from agent.tools.terminal.named_files import Written
 from agent.tools.terminal.terminal import Terminal
 from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
@@ -51,6 +52,8 @@ class Toolkits:
     """None where no conversation has the toolset."""
     redact: Callable[[str], str]
     """A text without what must not be known."""
+    written: Written
+    """What tools for files wrote: questions about commands tell it."""
 
     @classmethod
     def of(
@@ -62,10 +65,13 @@ class Toolkits:
     ) -> "Toolkits":
         config = settings.config
         ours, secret = own_files(config)
-        terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
+        written = Written()
+        terminal = Terminal(
+            store, config.tools, ours=ours, secret=secret, redact=redact, written=written
+        )
         switchboard.on(COMMANDS, terminal.heard)
         web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
-        return cls(settings, Servers(config.mcp), terminal, web, redact)
+        return cls(settings, Servers(config.mcp), terminal, web, redact, written)
 
     def kits(
         self, store: Store, composer: Composer, access: Access, given: tuple[Tool, ...]
