@@ -31,7 +31,7 @@ def _tools(tx: Transaction, call: CommandCall) -> Outcome:
 
 
 def _gave(tx: Transaction, call: CommandCall, number: int) -> bool:
-    """Whether who asks allowed it themselves: what they gave they may take, without the right too."""
+    """Whether who asks allowed it themselves: they take it back even without the right."""
     grants = tx.grants.list(call.session, call.address) if call.session is not None else []
     return any(grant.id == number and grant.granted_by == call.who for grant in grants)
 

@@ -24,6 +24,19 @@ _FILES = 4
 _VERBS = {"allow": "runs", "ask": "asks", "deny": "never runs"}
 
 
+@dataclass(frozen=True, slots=True)
+class GrantState:
+    """By what is said whether a grant holds."""
+
+    now: float
+    """Unix seconds."""
+    may_approve: Callable[[str], bool]
+    """Whether somebody may let calls run."""
+
+    def holds(self, grant: Grant) -> bool:
+        return holds(grant, self.now, self.may_approve)
+
+
 def tools_text(
     toolsets: Collection[str],
     tools: Mapping[str, Tool],
@@ -39,19 +52,6 @@ def tools_text(
         "\n".join(_grants(grants, state)),
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-@dataclass(frozen=True, slots=True)
-class GrantState:
-    """By what is said whether a grant holds."""
-
-    now: float
-    """Unix seconds."""
-    may_approve: Callable[[str], bool]
-    """Whether somebody may let calls run."""
-
-    def holds(self, grant: Grant) -> bool:
-        return holds(grant, self.now, self.may_approve)
 
 
 def grant_line(grant: Grant) -> str:

@@ -2,9 +2,9 @@
 secret in what comes out.
 
 What a person decided about holds for exactly the call that they were shown, with the files that it
-names, and for as long as that person may decide. It is looked at anew when the call is run again with
-their answer, and the files once more right before a command begins: so neither a restart, nor silence,
-nor an answer to something else lets anything through.
+names, and for as long as that person may decide. It is looked at anew when the call is run again
+with their answer, and the files once more right before a command begins: so neither a restart, nor
+silence, nor an answer to something else lets anything through.
 """
 
 import asyncio

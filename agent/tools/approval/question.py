@@ -41,8 +41,8 @@ FRAMED = (
     "text of the agent."
 )
 SAME_FILES = (
-    "The call runs with these files as they are now. If one changes first, it does not run and I ask "
-    "again; that holds for every later run that you allow."
+    "The call runs with these files as they are now. If one changes first, it does not run and I "
+    "ask again; that holds for every later run that you allow."
 )
 _OURS = re.compile(r"^\s*(?:```|~~~|\*\*|⚠)", re.MULTILINE)
 """What could pass for a line of the bot's, where code is shown as it is written."""
@@ -66,8 +66,8 @@ class Asking:
 def question_text(
     tool: str, requested: Requested, asking: Asking, bound: Bound | None = None, why: str = ""
 ) -> str:
-    """`why`: why it is asked again, in Markdown. ToolError where it is more than people can be asked
-    to read."""
+    """`why`: why it is asked again, in Markdown. ToolError where it is more than people can be
+    asked to read."""
     if len(requested.shown) > LONGEST_GIVEN:
         raise _too_long(requested.shown)
     code, notes = _plainly(requested)

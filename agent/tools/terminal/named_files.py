@@ -17,7 +17,7 @@ from agent.text.formats import age
 from agent.text.untrusted import visible
 from agent.tools.base import Bound, NamedFile
 from agent.tools.files.workspace import FileType, Item, Workspace, WorkspaceError, shown
-from agent.tools.terminal.names import Names, names_in
+from agent.tools.terminal.names import KNOWN, Names, names_in
 
 MOST_FILES = 20
 """That one call is bound to."""
@@ -38,7 +38,12 @@ HEAD_LINES, HEAD_BYTES, HEAD_LINE = 10, 1_500, 200
 HEADS = 3
 """Files of which that much is shown."""
 _CODE = frozenset(
-    [".sh", ".bash", ".zsh", ".py", ".pyw", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".pm", ".php", ".lua", ".mk", ".awk", ".sed", ".tcl", ".r", ".jl", ".go", ".rs", ".c", ".cc", ".cpp", ".h", ".java", ".kt", ".gradle", ".groovy", ".bat", ".ps1", ".toml", ".cfg", ".ini"]
+    {
+        *(".sh", ".bash", ".zsh", ".py", ".pyw", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".pm"),
+        *(".php", ".lua", ".mk", ".awk", ".sed", ".tcl", ".r", ".jl", ".go", ".rs", ".c", ".cc"),
+        *(".cpp", ".h", ".java", ".kt", ".gradle", ".groovy", ".bat", ".ps1", ".toml", ".cfg"),
+        ".ini",
+    }
 )
 _SAME = 2.0
 """Seconds: a change that close to what a tool wrote is the tool's."""
@@ -352,9 +357,7 @@ def _is_program(path: str, start: bytes) -> bool:
     return known or name.suffix.lower() in _CODE or start.startswith(b"#!")
 
 
-_KNOWN_NAMES = frozenset(
-    ["Makefile", "makefile", "GNUmakefile", "justfile", "Rakefile", "Gemfile", "Dockerfile", "package.json", ".envrc"]
-)
+_KNOWN_NAMES = frozenset(PurePosixPath(name).name for names in KNOWN.values() for name in names)
 
 
 def _may_be_file(word: str) -> bool:

@@ -4,20 +4,19 @@ What was chosen is an entry, so it belongs to the branch: it holds below that en
 restart, in a fork and after a compaction too, and going back before it takes it back.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from adapters.base import CommandSpec
-from agent.models.base import UNKNOWN_PRICES, ModelSpec, Purpose
-from agent.models.registry import Models, place
+from agent.models.base import ModelSpec, Purpose
+from agent.models.registry import Models
 from agent.models.spending.budgets import left_today
 from agent.runtime.chosen_model import chosen_at
 from agent.text.markdown import bounded
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.buttons import button
-from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
+from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, refused_as_dear
 from gateway.commands.jobs import JobContext
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.requests import ModelRequest, request, requested
@@ -32,10 +31,6 @@ MODEL = InboxKind.MODEL
 """The command, and the kind of the inbox row that it becomes while a turn runs."""
 DEFAULT = "default"
 MOST_BUTTONS = 12
-TOO_DEAR = (
-    "{name} {why}, so only owners, approvers and those in `dear_models` under `[access]` choose it. "
-    "Nothing was changed: ask one of them."
-)
 
 
 def _model(tx: Transaction, call: CommandCall) -> Outcome:
@@ -45,14 +40,14 @@ def _model(tx: Transaction, call: CommandCall) -> Outcome:
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
     name = _default_or(models, call.argument)
-    spec = _called(models, name) if name else _usual(call)
+    spec = _called(models, name) if name else call.usual_model
     if spec is None:
         names = ", ".join(model_name(one.name) for one in offered(models))
         known = [one.name for one in offered(models)]
         meant = did_you_mean(call.argument, known, "/model {}")
         unknown = f"There is no model {model_name(call.argument)}.{meant} There are: {names}."
         return Reply(f"{unknown} /model shows them with their prices.")
-    if name and (refused := too_dear(call, [spec])):
+    if name and (refused := refused_as_dear(call, [spec])):
         return Reply(refused)
     return Act(partial(_choose, call=call, name=name and spec.name, spec=spec))
 
@@ -70,33 +65,11 @@ def _called(models: Models, name: str) -> ModelSpec | None:
     return alike[0] if found is None and len(alike) == 1 else found
 
 
-def too_dear(call: CommandCall, specs: Sequence[ModelSpec]) -> str:
-    """What somebody is told who may not have the conversation answered by one of these models,
-    because it costs more than the conversation's own; "" where they may."""
-    models, access = call.context.offered.models, call.context.questions.access
-    if access.may_choose_dear(call.who):
-        return ""
-    usual = _usual(call)
-    own = models.prices(usual)
-    for spec in specs:
-        prices = models.prices(spec)
-        unknown = prices == UNKNOWN_PRICES and own != UNKNOWN_PRICES
-        if place(spec) != place(usual) and (unknown or prices.dearer_than(own)):
-            why = "has no known price" if unknown else f"costs more than {model_name(usual.name)}"
-            return TOO_DEAR.format(name=model_name(spec.name), why=why)
-    return ""
-
-
-def _usual(call: CommandCall) -> ModelSpec:
-    """What answers where nothing was chosen."""
-    return call.context.offered.agent(call.session or 0, call.address, None).spec
-
-
 def _list(tx: Transaction, call: CommandCall) -> Reply:
     context, session = call.context, call.session
     models = context.offered.models
     chosen = chosen_at(tx, tx.tree.session(session).leaf) if session is not None else ""
-    here = (models.find(chosen) if chosen else None) or _usual(call)
+    here = (models.find(chosen) if chosen else None) or call.usual_model
     specs = offered(models)
     left = left_today(tx, context.config.budgets, Purpose(call.address, call.who))
     items = [_item(models, spec, session) for spec in specs if spec.name != here.name]
