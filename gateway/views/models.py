@@ -15,8 +15,8 @@ NAME = 40
 """Characters of a name."""
 MILLION = 1_000_000
 TOO_DEAR = (
-    "{name} {why}, so only owners, approvers and those in `dear_models` under `[access]` may choose "
-    "it. Nothing was changed: ask one of them."
+    "{name} {why}, so only owners, approvers and those in `dear_models` under `[access]` may "
+    "choose it. Nothing was changed: ask one of them."
 )
 
 

@@ -31,14 +31,14 @@ def test_it_says_what_runs_where_for_whom_and_who_wants_it() -> None:
     text = text_of("ls -l", where="/srv/x")
     assert text.splitlines() == [
         "**Approval needed** · `run_command`",
+        "**For:** Ann · `telegram:1`, in `telegram:-100/7`",
+        "**Asked by:** the agent of this chat",
         "",
         "```sh",
         "ls -l",
         "```",
         "",
         "**Where:** `/srv/x`",
-        "**For:** Ann · `telegram:1`, in `telegram:-100/7`",
-        "**Asked by:** the agent of this chat",
     ]
     child = text_of("ls", Asking("", "", "discord:1", "count `x`"))
     assert "**For:** nobody who is here, in `discord:1`" in child
