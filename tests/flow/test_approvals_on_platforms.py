@@ -58,8 +58,8 @@ async def test_what_takes_several_messages_is_shown_whole_before_the_buttons(
         last = await g.hears("line 199 of")
         shown = g.texts()[1:] if "go" in g.texts()[0] else g.texts()
         assert len(shown) > 1
-        seen = "".join(shown)
-        assert all(f"line {number} of" in seen for number in range(200))
+        seen = "".join("".join(shown).split())  # a message may end at any space
+        assert all(f"line{number}of" in seen for number in range(200))
         assert g.telegram.labels(last)[0] == "Once"
         g.press(last, "Deny")
         await g.hears("Denied by Olga")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from adapters.recording import Shown
+from adapters.recording import RecordingAdapter, Shown
 from agent.tools.terminal.sandbox.process import Running
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.approving import ASKED
 from tests.flow.conftest import Gateway, SpyModel, gateway
@@ -78,7 +79,7 @@ async def test_a_script_that_the_same_reply_rewrites_is_not_run_but_asked_for_an
         assert "changed by the agent" in again.text and "echo evil > proof" in again.text
         assert not (folder / "proof").exists()
         await g.chat.press(again, "Once")
-        await g.hears("result: exit code: 0")
+        await g.hears("exit code: 0")
         assert (folder / "proof").exists()
 
 
@@ -242,9 +243,6 @@ async def test_how_it_runs_is_the_bots_own_line_and_cannot_be_forged(
 async def test_after_a_restart_the_question_is_for_the_same_files(
     database: str, folder: Path
 ) -> None:
-    from adapters.recording import RecordingAdapter
-    from storage.sql.store import SqlStore
-
     (folder / "b.sh").write_text("echo good")
     model, config = SpyModel([replies("^go", run("sh b.sh")), ANSWER]), configured(folder)
     async with gateway(store=await SqlStore.open(database), model=model, config=config) as g:
