@@ -46,7 +46,10 @@ SAME_FILES = (
 )
 _OURS = re.compile(r"^\s*(?:```|~~~|\*\*|⚠)", re.MULTILINE)
 """What could pass for a line of the bot's, where code is shown as it is written."""
+FRAMED_FILE = "⚠️ The next {lines} lines, in a block, are text of the file, whatever they look like."
 _HEAD_FILES = 20
+_HEAD = 3_000
+"""Characters of the first lines of one file, with what cannot be seen as numbers."""
 FOLDED = "⚠️ Long runs of spaces or empty lines stand as ⟨…⟩."
 
 
@@ -120,10 +123,12 @@ def _files(bound: Bound) -> list[str]:
     parts, listed = [], []
     for file in bound.files[:_HEAD_FILES]:
         title = f"{literal(_plain_line(file.path), 200)}, {file.told}"
-        if not file.head:
+        head = "".join(_shown(file.head, turning=True))
+        if not head or len(head) > _HEAD:
             listed.append(f"- {title}")
             continue
-        head = "".join(_shown(file.head, turning=True))
+        if _OURS.search(head):
+            title = f"{title}\n{FRAMED_FILE.format(lines=head.count(chr(10)) + 1)}"
         lines = "1 more line" if file.more == 1 else f"{file.more:,} more lines"
         rest = f" · {lines}, not shown" if file.more else ""
         parts.append(f"**File:** {title}{rest}\n{_block(head, '')}")

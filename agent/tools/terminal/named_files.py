@@ -14,7 +14,6 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from agent.text.formats import age
-from agent.text.untrusted import visible
 from agent.tools.base import Bound, NamedFile
 from agent.tools.files.workspace import FileType, Item, Workspace, WorkspaceError, shown
 from agent.tools.terminal.names import KNOWN, Names, names_in
@@ -377,4 +376,4 @@ def _head(one: _Found, mask: Callable[[str], str]) -> tuple[str, int]:
         if sum(map(len, kept)) + len(line) > HEAD_BYTES:
             break
         kept.append(line)
-    return visible("\n".join(kept)), len(lines) - len(kept)
+    return "\n".join(kept), len(lines) - len(kept)

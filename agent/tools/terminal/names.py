@@ -51,6 +51,16 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 """Program → the files of its folder by which it decides what to run."""
 _FOLDERS_ONLY = frozenset({"cd", "pushd", "ls", "mkdir", "rmdir", "-C"})
 """The word after one of them names a folder whose files are not run."""
+READERS = frozenset(
+    {
+        *("cat", "tail", "head", "grep", "egrep", "fgrep", "wc", "ls", "uniq", "diff", "cmp"),
+        *("cut", "tr", "file", "stat", "md5sum", "sha1sum", "sha256sum", "du", "df", "nl", "od"),
+        *("xxd", "hexdump", "strings", "column", "date", "echo", "printf", "pwd", "true"),
+        *("basename", "dirname", "readlink", "realpath", "tree"),
+    }
+)
+"""Programs that run nothing that they read: a log may grow before it is looked at."""
+_PIECES = re.compile(r"[;&|()\n\r]+")
 _BREAKS = ";&|()\n\r \t"
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -61,7 +71,7 @@ _TEXT = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
 _SHELL = re.compile(r"(?:ba|da|k|z|a)?sh|eval|xargs|parallel|source|\.")
-_UNCLEAR = re.compile(r"`|\$[\w{(@*'\"]|\{[^{}]*(?:,|\.\.)[^{}]*\}|\{\}")
+_UNCLEAR = re.compile(r"`|\$(?:[\w{@*'\"]|$)|\{[^{}]*(?:,|\.\.)[^{}]*\}|\{\}")
 _SPLITS = re.compile(r"[=:,]")
 _SCRIPT = re.compile(r"[\s;&|<>'\"`()]")
 
@@ -83,6 +93,8 @@ class Names:
 def names_in(text: str, syntax: Syntax, variables: Mapping[str, str] | None = None) -> Names:
     """`variables`: those that are known to be set."""
     gathered = _Gathered(dict(variables or {}))
+    if syntax != "python" and _only_reads(text, variables or {}):
+        return Names()
     if syntax == "python":
         gathered.program(text)
     else:
@@ -98,6 +110,15 @@ def names_in(text: str, syntax: Syntax, variables: Mapping[str, str] | None = No
         gathered.unclear,
         len(gathered.words) > MOST_NAMES,
     )
+
+
+def _only_reads(line: str, variables: Mapping[str, str]) -> bool:
+    """Whether all commands of a line only read what they are given, and write no file. Quotes are
+    not looked at, which can only make more commands of it."""
+    if "PATH" in variables or any(one in line for one in "`$<>"):
+        return False
+    commands = [piece.split() for piece in _PIECES.split(line)]
+    return all(command[0] in READERS for command in commands if command)
 
 
 def module_files(word: str) -> tuple[str, ...]:
