@@ -326,8 +326,8 @@ async def test_grants_of_before_are_kept_and_hold_for_whatever_their_files_hold(
     with database_of(old).migrating() as connection:
         connection.execute(
             text(
-                "INSERT INTO sessions (id, kind, title, created, epoch) "
-                "VALUES (900, 'chat', '', 0, 0)"
+                "INSERT INTO sessions (id, kind, title, created, epoch, last_number) "
+                "VALUES (900, 'chat', '', 0, 0, 0)"
             )
         )
         connection.execute(
