@@ -6,6 +6,7 @@ that are programs are read for names in turn: a script that starts another one b
 """
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -173,8 +174,7 @@ class _Look:
                 if not _is_program(one.path, one.start):
                     continue
                 text = one.start.decode(errors="replace")
-                python = one.path.endswith(".py") or b"python" in one.start[:80]
-                names = names_in(text, "python" if python else "shell")
+                names = names_in(text, "shell" if _is_script(one.path, text) else "python")
                 self._cut |= names.cut or one.size > len(one.start)
                 bases = list(dict.fromkeys((str(PurePosixPath(one.path).parent), *self._bases)))
                 for word in names.words:
@@ -184,6 +184,7 @@ class _Look:
     def _items(self, word: str, bases: list[str]) -> list[tuple[str, Item]]:
         """What a word, or a pattern, names in each folder; links are followed."""
         found = []
+        word = word.removeprefix("~+/")  # which is the directory that it is in
         given = self.of.workspace.relative(word) if word.startswith("/") else word
         if given.startswith(("/", "~")) or "\0" in given:
             return []
@@ -353,10 +354,19 @@ def _read(workspace: Workspace, path: str) -> _Found:
 def _is_program(path: str, start: bytes) -> bool:
     name = PurePosixPath(path)
     known = name.name in _KNOWN_NAMES or ".git/hooks" in path
-    return known or name.suffix.lower() in _CODE or start.startswith(b"#!")
+    bare = not name.suffix and bool(start) and b"\0" not in start  # run by its name, or by sh
+    return known or bare or name.suffix.lower() in _CODE or start.startswith(b"#!")
 
 
 _KNOWN_NAMES = frozenset(PurePosixPath(name).name for names in KNOWN.values() for name in names)
+
+
+def _is_script(path: str, text: str) -> bool:
+    """Whether a program is for a shell, or a list of its commands as a Makefile is."""
+    first = text.partition("\n")[0]
+    if first.startswith("#!"):
+        return re.search(r"sh\b", first) is not None
+    return PurePosixPath(path).suffix.lower() in ("", ".sh", ".bash", ".zsh", ".mk")
 
 
 def _may_be_file(word: str) -> bool:

@@ -69,7 +69,8 @@ _IMPORT = re.compile(
 )
 _TEXT = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?")
+_LOADS = re.compile(r"(?:python|pypy)[\d.]*t?|node|nodejs|bun|deno|tsx")
+"""Programs that are given modules by their bare names."""
 _SHELL = re.compile(r"(?:ba|da|k|z|a)?sh|eval|xargs|parallel|source|\.")
 _UNCLEAR = re.compile(r"`|\$(?:[\w{@*'\"]|$)|\{[^{}]*(?:,|\.\.)[^{}]*\}|\{\}")
 _SPLITS = re.compile(r"[=:,]")
@@ -145,17 +146,17 @@ class _Gathered:
 
     def line(self, text: str, depth: int, *, shell: bool = True) -> None:
         """`shell`: whether a shell reads it; else it may be a program in any language."""
-        before, python, runs_words = "", False, False
+        before, loads, runs_words = "", False, False
         for word, is_output, plain in _shell_words(text):
             if not plain and shell and _UNCLEAR.search(self._filled(word)):
                 self.unclear = True
             if is_output:
                 continue
-            python |= _PYTHON.fullmatch(PurePosixPath(word).name or "-") is not None
+            loads |= _LOADS.fullmatch(PurePosixPath(word).name or "-") is not None
             if before in _FOLDERS_ONLY:
                 self.passed.add(word)
             runs_words = runs_words or _SHELL.fullmatch(PurePosixPath(word).name or "-") is not None
-            self.word(word, depth, modules=python, shell=runs_words)
+            self.word(word, depth, modules=loads, shell=runs_words)
             before = word
 
     def word(self, word: str, depth: int, *, modules: bool = False, shell: bool = False) -> None:
@@ -173,10 +174,10 @@ class _Gathered:
                 self._imports(filled)
 
     def program(self, text: str) -> None:
-        """In Python."""
+        """In Python, or a language that looks like it: what it imports, and its texts."""
         self._imports(text)
         for one, other in _TEXT.findall(text):
-            self.word(one or other, 0)
+            self.word(one or other, 0, modules=True)
 
     def _imports(self, text: str) -> None:
         for origin, several in _IMPORT.findall(text):

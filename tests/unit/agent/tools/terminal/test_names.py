@@ -118,10 +118,25 @@ def test_a_program_names_what_it_imports_and_opens(root: Path) -> None:
 
 
 def test_a_script_brings_along_what_it_starts_but_no_data(root: Path) -> None:
-    (root / "x").write_text("#!/bin/sh\n. sub/c.sh\ncat data.json\n")
+    (root / "x").write_text("#!/bin/sh\n. sub/c.sh\ncat data.json; sh bare\n")
+    (root / "bare").write_text("echo hello")
     (root / "sub" / "c.sh").write_text("cd deep && ./d.sh")
     found = set(files(root, "./x"))
-    assert {"x", "sub/c.sh"} <= found and "data.json" not in found
+    assert {"x", "sub/c.sh", "bare"} <= found and "data.json" not in found
+
+
+def test_a_program_for_node_and_a_makefile_bring_along_what_they_load(root: Path) -> None:
+    (root / "server.js").write_text("const l = require('./lib');")
+    (root / "lib.js").touch()
+    (root / "Makefile").write_text("include rules.mk\nall:\n\tpython3 helper.py\n")
+    (root / "rules.mk").write_text("")
+    assert {"server.js", "lib.js"} <= set(files(root, "node server"))
+    assert {"Makefile", "rules.mk", "helper.py"} <= set(files(root, "make"))
+
+
+def test_a_script_that_starts_python_is_read_as_a_script(root: Path) -> None:
+    (root / "b.sh").write_text("#!/bin/bash\nsource sub/c.sh\npython3 helper.py\n")
+    assert {"b.sh", "sub/c.sh", "helper.py"} <= set(files(root, "sh ~+/b.sh"))
 
 
 def test_links_are_followed_and_are_part_of_it(root: Path) -> None:
