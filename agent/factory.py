@@ -3,7 +3,7 @@ handed."""
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Protocol
@@ -36,6 +36,7 @@ from agent.tools.base import Call, Kit, Setting, Tool, Toolset, toolbox, with_pa
 from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.tools import ReadFile, file_tools, page_for
 from agent.tools.files.workspace import FileState, Workspace
+from agent.tools.terminal.named_files import Written
 from agent.tools.think import ThinkTool
 from storage.records.delegations import Delegation
 from storage.store import Store
@@ -76,6 +77,8 @@ class AgentFactory:
     """Stands before every tool that is given to anybody."""
     kits: tuple[Kit, ...] = ()
     """Make what parent and children may use besides thoughts, files and children of their own."""
+    written: Written = field(default_factory=Written)
+    """Told what tools for files write."""
 
     def parent(
         self, subagents: Subagents, session: int, address: str, model: str | None = None
@@ -86,7 +89,7 @@ class AgentFactory:
         spec = self._parent_spec(address, model)
         caller = Caller(RANKS["parent"], 0, toolsets, prices=self.models.prices(spec))
         setting = Setting(session, address, child=False, window=spec.context_window)
-        tools = (ThinkTool(), *file_tools(self._workspace), *self._more(setting))
+        tools = (ThinkTool(), *self._files(session), *self._more(setting))
         given = [
             self.guard.before(tool, setting) for tool in tools if tool.traits.given_with(toolsets)
         ]
@@ -162,6 +165,13 @@ class AgentFactory:
     def _more(self, setting: Setting) -> Iterable[Tool]:
         return chain.from_iterable(kit(setting) for kit in self.kits)
 
+    def _files(self, session: int) -> tuple[Tool, ...]:
+        def seen(_: Call, what: str, path: str) -> None:
+            if what == "wrote":
+                self.written.note(session, path, "the agent")
+
+        return file_tools(self._workspace, seen=seen)
+
     def _child_files(self, task: Task, activity: Activity) -> tuple[Tool, ...]:
         """A child works in its parent's folder; what it was handed it need not read again."""
         handed = cache(task.handed) if task.handed is not None else {}
@@ -171,6 +181,8 @@ class AgentFactory:
 
         def seen(_: Call, what: str, path: str) -> None:
             activity.touched(what, path)
+            if what == "wrote":
+                self.written.note(task.home, path, "a child of the agent")
 
         spec = self.models.of_task(task.worker)
         return file_tools(

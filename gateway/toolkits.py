@@ -17,6 +17,7 @@ from agent.tools.memory.tool import memory_kit
 from agent.tools.message import message_kit
 from agent.tools.schedule.tool import schedule_kit
 from agent.tools.terminal.elsewhere import TOPIC as COMMANDS
+from agent.tools.terminal.named_files import Written
 from agent.tools.terminal.terminal import Terminal
 from agent.tools.terminal.tools import terminal_tools
 from gateway.access.roles import Access
@@ -54,6 +55,8 @@ class Toolkits:
     """A text without what must not be known."""
     shared: SharedWorkspace | None
     """None where no other process works in the same folders."""
+    written: Written
+    """What tools for files wrote: questions about commands tell it."""
 
     @classmethod
     def of(
@@ -65,11 +68,14 @@ class Toolkits:
     ) -> "Toolkits":
         config = settings.config
         ours, secret = own_files(config)
-        terminal = Terminal(store, config.tools, ours=ours, secret=secret, redact=redact)
+        written = Written()
+        terminal = Terminal(
+            store, config.tools, ours=ours, secret=secret, redact=redact, written=written
+        )
         switchboard.on(COMMANDS, terminal.heard)
         web = web_client(config) if Toolset.WEB in config.all_toolsets() else None
         shared = SharedWorkspace.of(config, store)
-        return cls(settings, Servers(config.mcp), terminal, web, redact, shared)
+        return cls(settings, Servers(config.mcp), terminal, web, redact, shared, written)
 
     def kits(
         self, store: Store, composer: Composer, access: Access, given: tuple[Tool, ...]

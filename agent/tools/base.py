@@ -39,6 +39,14 @@ async def reaches_anything(_: str) -> None:
     """No guard stands before the tool."""
 
 
+class Changed(ToolError):
+    """Files that an approved call uses are others than those that were approved. Nothing ran."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        super().__init__(f"{', '.join(paths)} changed after it was approved; {NOTHING_DONE}")
+        self.paths = paths
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a tool, with its place in the session."""
@@ -58,6 +66,9 @@ class Call:
     told: frozenset[int] | None = None
     """Where the call has a result already: those of its delegations that were told with it."""
     may_reach: MayReach = field(default=reaches_anything, compare=False, repr=False)
+    changed: Callable[[], tuple[str, ...]] | None = None
+    """Where it was approved with files: names those that are others by now. Blocks. To be asked at
+    the last moment; where it names any, nothing is run and `Changed` is raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +240,41 @@ class Requested:
     """Whether a person is to agree where no rule says otherwise; None: as the tool's traits say."""
     risk: str = ""
     """Why a person is to agree wherever commands run unasked: a sentence of ours."""
+    runs: str = ""
+    """How it runs, in our own words: nothing that a model wrote stands here. One line."""
+    folder: str = ""
+    """The real folder that it runs in; plain, untrusted text."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file that a call would use beside its arguments."""
+
+    path: str
+    """Relative to the workspace; untrusted, as the head is."""
+    told: str
+    """Its size, and who changed it and when, in our own words."""
+    head: str = ""
+    """Its first lines, "" where it has none to show."""
+    more: int = 0
+    """Lines that are not in the head."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a call would use beside its arguments: it must be the same when the call runs."""
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """By path: a digest of what is there."""
+    files: tuple[NamedFile, ...] = ()
+    """The same, for people."""
+    notes: tuple[str, ...] = ()
+    """What is not covered, in our own words."""
+
+    def changed(self, before: Mapping[str, str]) -> tuple[str, ...]:
+        """The paths that are others than they were, in order."""
+        paths = {**before, **self.digests}
+        return tuple(p for p in sorted(paths) if before.get(p) != self.digests.get(p))
 
 
 @runtime_checkable
@@ -237,6 +283,15 @@ class Describes(Protocol):
 
     async def requested(self, call: Call) -> Requested:
         """Raises ToolError where the call cannot be done, so that nobody is asked for it."""
+        ...
+
+
+@runtime_checkable
+class Binds(Protocol):
+    """A tool whose calls use files that somebody may change between a question and the run."""
+
+    async def binding(self, call: Call) -> Callable[[], Bound]:
+        """What looks at the files of a call, as they are when it is called. That blocks."""
         ...
 
 

@@ -98,6 +98,19 @@ class Access:
             return identity == LOCAL or _listed(identity, self.call_approvers)
         return self._decides(identity)
 
+    def lets_run(self, identity: str) -> bool:
+        """Whether what somebody allowed to run still may: they decide calls now, at some level."""
+        if self.call_approvers:
+            return self.may_approve(identity)
+        levels = (approver for level in self.escalation.levels for approver in level.approvers)
+        return self._decides(identity) or _listed(identity, levels)
+
+    def may_choose_dear(self, identity: str) -> bool:
+        """Whether somebody may have a conversation answered by a model that costs more than its
+        own."""
+        trusted = self.is_owner(identity) or self.may_approve(identity)
+        return trusted or _listed(identity, self.config.dear_models)
+
     def may_set(self, identity: str, *, private: bool) -> bool:
         """Whether somebody may choose what holds in a conversation: in private, whoever talks
         there; in a group, owners and approvers."""

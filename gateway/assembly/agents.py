@@ -20,6 +20,8 @@ from agent.runtime.steps.agent import Agent
 from agent.tools.approval.guard import Guard, Redact
 from agent.tools.approval.rules import Rules
 from agent.tools.base import Kit, Tool
+from agent.tools.terminal.named_files import Written
+from gateway.access.roles import Access
 from gateway.assembly.foundation import Foundation
 from gateway.configuration.config import Config
 from gateway.configuration.current import Current
@@ -82,7 +84,7 @@ def agents_of(base: Foundation, model_access: ModelAccess, tools: Sequence[Tool]
     config, store = base.config, base.store
     toolkits = Toolkits.of(base.settings, store, redactor_of(config), base.switchboard)
     kits = toolkits.kits(store, base.outbound.composer, base.access, tuple(tools))
-    factory = _factory(base, model_access.models, kits)
+    factory = _factory(base, model_access.models, kits, toolkits.written)
     summary = model_access.models.find(config.session.summary_model or "")
     session = base.live.part(lambda now: now.session)
     compacting = Compacting(model_access.patient, session, summary)
@@ -113,7 +115,9 @@ def _child_runner(
     )
 
 
-def _factory(base: Foundation, models: Models, kits: tuple[Kit, ...]) -> AgentFactory:
+def _factory(
+    base: Foundation, models: Models, kits: tuple[Kit, ...], written: Written
+) -> AgentFactory:
     config = base.config
     return AgentFactory(
         base.store,
@@ -122,14 +126,16 @@ def _factory(base: Foundation, models: Models, kits: tuple[Kit, ...]) -> AgentFa
         config.tools,
         base.settings,
         base.live.part(lambda now: now.session.max_iterations),
-        replace(guard_of(base.live, base.store), ran=base.monitor.observer.tool_ran),
+        replace(guard_of(base.live, base.store, base.access), ran=base.monitor.observer.tool_ran),
         kits,
+        written,
     )
 
 
-def guard_of(live: Current[Config], store: Store) -> Guard:
-    """It looks at the rules as they are when a tool is called."""
-    return Guard(store, live.part(lambda now: Rules(now.tools.rules)), redactor_of(live.now))
+def guard_of(live: Current[Config], store: Store, access: Access) -> Guard:
+    """It looks at the rules, and at who may approve, as they are when a tool is called."""
+    rules = live.part(lambda now: Rules(now.tools.rules))
+    return Guard(store, rules, redactor_of(live.now), access.lets_run)
 
 
 def redactor_of(config: Config) -> Redact:

@@ -13,6 +13,7 @@ from typing import ClassVar
 from adapters.base import Adapter, CommandSpec
 from adapters.events import Message
 from agent.delegation.children.supervision import Activity
+from agent.models.base import ModelSpec
 from agent.models.registry import Models
 from agent.runtime.steps.agent import Agent
 from agent.tools.mcp.server import State
@@ -24,6 +25,7 @@ from gateway.outbound.composer import Composer
 from gateway.questions.service import Questions
 from gateway.status.agents_panel import Live
 from gateway.turns.control import SessionControl
+from gateway.views.models import too_dear
 from storage.records.entries import Json
 from storage.records.inbox_outbox import InboxKind, InboxRow, StoredFile
 from storage.store import Store, Transaction
@@ -101,6 +103,11 @@ class CommandCall:
     def who(self) -> str:
         """Identity of who gave it."""
         return self.message.user.identity
+
+    @property
+    def usual_model(self) -> ModelSpec:
+        """What answers here where nothing was chosen."""
+        return self.context.offered.agent(self.session or 0, self.address, None).spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +224,14 @@ def in_session(plan: Callable[[Transaction, CommandCall, int], Outcome]) -> Plan
         return Reply(NOTHING_YET) if call.session is None else plan(tx, call, call.session)
 
     return planned
+
+
+def refused_as_dear(call: CommandCall, specs: Sequence[ModelSpec]) -> str:
+    """What somebody is told who may not have the conversation answered by one of these models,
+    because it costs more than the conversation's own; "" where they may."""
+    if call.context.questions.access.may_choose_dear(call.who):
+        return ""
+    return too_dear(call.context.offered.models, call.usual_model, specs)
 
 
 NOTHING_YET = "Nothing was said here yet."

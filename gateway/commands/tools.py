@@ -7,13 +7,13 @@ from agent.text.markdown import escape
 from agent.tools.base import MCP
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
-from gateway.views.tools import grant_line, tools_text
+from gateway.views.tools import GrantState, grant_line, tools_text
 from storage.store import Transaction
 
 REVOKE = re.compile(r"revoke\s+#?([0-9]{1,18})\Z", re.IGNORECASE)
 MOST_BUTTONS = 12
 HOW = "Write /tools alone, or /tools revoke with the number of what was allowed."
-NOT_YOURS = "Only those who may approve calls, and owners, take that back."
+NOT_YOURS = "Only those who may approve calls, owners, and who allowed it take that back."
 NONE_THERE = "Nothing with the number {number} is allowed in this conversation. /tools lists it."
 
 
@@ -23,11 +23,17 @@ def _tools(tx: Transaction, call: CommandCall) -> Outcome:
     found = REVOKE.match(call.argument)
     if found is None:
         return Reply(HOW)
-    access = call.context.questions.access
-    if not (access.may_approve(call.who) or access.is_owner(call.who)):
+    access, number = call.context.questions.access, int(found[1])
+    trusted = access.lets_run(call.who) or access.is_owner(call.who)
+    if not (trusted or _gave(tx, call, number)):
         return Reply(NOT_YOURS)
-    number = int(found[1])
     return Act(lambda tx: _revoke(tx, call, number))
+
+
+def _gave(tx: Transaction, call: CommandCall, number: int) -> bool:
+    """Whether who asks allowed it themselves: they take it back even without the right."""
+    grants = tx.grants.list(call.session, call.address) if call.session is not None else []
+    return any(grant.id == number and grant.granted_by == call.who for grant in grants)
 
 
 def _list(tx: Transaction, call: CommandCall) -> Reply:
@@ -40,7 +46,8 @@ def _list(tx: Transaction, call: CommandCall) -> Reply:
         for grant in grants[:MOST_BUTTONS]
     ]
     servers = [one for one in context.offered.servers() if f"{MCP}{one.server}" in toolsets]
-    return Reply(tools_text(toolsets, tools, servers, grants), items)
+    state = GrantState(tx.now, context.questions.access.lets_run)
+    return Reply(tools_text(toolsets, tools, servers, grants, state), items)
 
 
 def _revoke(tx: Transaction, call: CommandCall, number: int) -> Reply:

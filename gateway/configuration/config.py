@@ -108,6 +108,9 @@ class AccessConfig(Section):
     allow: Identities = ()
     owners: Identities = ()
     approvers: Identities = ()
+    dear_models: Identities = ()
+    """Who may choose models that cost more than the conversation's own, beside owners and
+    approvers."""
     pairing: bool = True
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from agent.models.base import ModelSpec, price
-from agent.models.registry import RANKS, Models
+from agent.models.base import UNKNOWN_PRICES, ModelSpec, price
+from agent.models.registry import RANKS, Models, place
 from agent.models.spending.budgets import OUTPUT_RESERVED, Pot
 from agent.text.formats import dollars
 from agent.text.markdown import bounded, escape
@@ -14,6 +14,10 @@ LINES = 20
 NAME = 40
 """Characters of a name."""
 MILLION = 1_000_000
+TOO_DEAR = (
+    "{name} {why}, so only owners, approvers and those in `dear_models` under `[access]` may "
+    "choose it. Nothing was changed: ask one of them."
+)
 
 
 def offered(models: Models) -> list[ModelSpec]:
@@ -93,3 +97,16 @@ def money(spec: ModelSpec, left: Mapping[Pot, float]) -> Iterator[str]:
             yield f"Left today of the budget {title}: {dollars(amount)} of {dollars(pot.limit)}."
     if left and answer is None:
         yield "Its price is not configured: budgets stop it only once they are spent."
+
+
+def too_dear(models: Models, usual: ModelSpec, specs: Sequence[ModelSpec]) -> str:
+    """What is said of the first of these models that costs more than the usual one, or of which
+    that is not known; "" where none does."""
+    own = models.prices(usual)
+    for spec in specs:
+        prices = models.prices(spec)
+        unknown = prices == UNKNOWN_PRICES and own != UNKNOWN_PRICES
+        if place(spec) != place(usual) and (unknown or prices.dearer_than(own)):
+            why = "has no known price" if unknown else f"costs more than {model_name(usual.name)}"
+            return TOO_DEAR.format(name=model_name(spec.name), why=why)
+    return ""

@@ -64,6 +64,10 @@ grants = Table(
     Column("granted_by", Words, nullable=False),
     Column("granted_name", Words, nullable=False),
     Column("time", Double, nullable=False),
+    Column("until", Double),
+    Column("runs", Words, nullable=False, server_default=""),
+    Column("files", Text, nullable=False, server_default='{"*": "any"}'),
+    Column("used", Count, nullable=False, server_default="0"),
 )
 Index(
     "grants_call",

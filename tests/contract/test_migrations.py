@@ -19,6 +19,7 @@ from storage.errors import NotFound
 from storage.records.buttons import ActOnChild, ButtonRow, Decide, RunAction
 from storage.records.entries import Json, Run, RunRole
 from storage.records.questions import QuestionState
+from storage.records.tools.grants import ANY
 from storage.sql.dialect import database_of
 from storage.sql.schema import HEAD
 from storage.sql.store import SqlStore
@@ -318,3 +319,28 @@ async def test_what_was_indexed_before_is_found_by_its_words_and_by_no_others(ol
     assert await store.run(lambda tx: tx.search.follow(9)) == 1
     assert (await store.read(found))[1] == [5, 3]
     await store.close()
+
+
+async def test_grants_of_before_are_kept_and_hold_for_whatever_their_files_hold(old: str) -> None:
+    migrate(old, "0064_imports")
+    with database_of(old).migrating() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO sessions (id, kind, title, created, epoch, last_number) "
+                "VALUES (900, 'chat', '', 0, 0, 0)"
+            )
+        )
+        connection.execute(
+            text(
+                "INSERT INTO grants (id, session, address, tool, hash, shown, granted_by, "
+                "granted_name, time) VALUES (1, 900, 'telegram:1', 'run', 'abc', 'ls', "
+                "'telegram:7', 'Ann', 5)"
+            )
+        )
+    store = await SqlStore.open(old)
+    try:
+        grant = await store.read(lambda tx: tx.grants.find(900, "telegram:1", "run", "abc"))
+        assert grant is not None
+        assert (grant.until, grant.runs, grant.files, grant.used) == (None, "", ANY, 0)
+    finally:
+        await store.close()

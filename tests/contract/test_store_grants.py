@@ -46,12 +46,25 @@ async def test_a_grant_is_found_by_the_exact_call_in_its_session_and_conversatio
     assert all(await store.read(look))
 
 
-async def test_the_same_call_is_allowed_once_however_often_it_is_allowed(store: Store) -> None:
+async def test_the_same_call_is_allowed_once_and_the_last_decision_counts(
+    store: Store, clock: Clock
+) -> None:
     given = await draft(store)
     first = await add(store, given)
-    again = await add(store, replace(given, granted_by="telegram:8", shown="other"))
-    assert again == first
-    assert await store.read(lambda tx: tx.grants.list(given.session, HERE)) == [first]
+    await store.run(lambda tx: tx.grants.use(first.id))
+    await store.run(lambda tx: tx.grants.use(first.id))
+    (used,) = await store.read(lambda tx: tx.grants.list(given.session, HERE))
+    assert used == replace(first, used=2)
+    clock.now += 60
+    later = replace(given, granted_by="telegram:8", until=clock.now + 5, files={"b.sh": "12"})
+    again = await add(store, later)
+    assert (again.granted_by, again.until, again.files, again.used) == (
+        "telegram:8",
+        later.until,
+        {"b.sh": "12"},
+        0,
+    )
+    assert await store.read(lambda tx: tx.grants.list(given.session, HERE)) == [again]
 
 
 async def test_a_grant_is_revoked_where_it_stands_and_once(store: Store) -> None:

@@ -22,7 +22,7 @@ from tests.flow.delegating import (
     tool_results,
 )
 
-LABELS = ["Once", "For this conversation", "Deny", "Answer in words"]
+LABELS = ["Once", "For 1 hour", "For this conversation", "Deny", "Answer in words"]
 RULES = [launches("a; b"), ANSWER]
 
 

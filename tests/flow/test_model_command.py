@@ -434,3 +434,57 @@ async def test_an_export_brings_it_along_and_so_does_a_file_of_pi(store: Store) 
             await g.settled()
             await talk(g, "three")
             assert asked(g) == model
+
+
+PRICED: dict[str, Any] = {
+    "models": {
+        "parent": {"model": "scripted:p", "input_cost": 1e-6, "output_cost": 2e-6},
+        "presets": {
+            "cheap": {"model": "scripted:cheap", "input_cost": 5e-8, "output_cost": 4e-7},
+            "dear": {"model": "scripted:dear", "input_cost": 5e-6, "output_cost": 2e-6},
+            "unknown": {"model": "scripted:unknown"},
+        },
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/model dear", "**dear** costs more than **parent**"),
+        ("/model DEAR", "**dear** costs more"),
+        ("/model scripted:dear", "**dear** costs more"),
+        ("/model unknown", "**unknown** has no known price"),
+        ("/retry dear", "**dear** costs more"),
+        ("/fan 2 cheap dear", "**dear** costs more"),
+    ],
+)
+async def test_a_member_chooses_no_dearer_model_and_is_told_who_may(
+    store: Store, line: str, told: str
+) -> None:
+    async with gateway(ECHO, store=store, config=PRICED) as g:
+        await talk(g, "one", chat="2", user="2")
+        await g.chat.say(line, chat="2", user="2")
+        shown = await g.hears(told, chat="2")
+        assert "only owners, approvers and those in `dear_models`" in shown.text
+        await talk(g, "two", chat="2", user="2")
+        assert {request.spec.name for request in g.model.requests} == {"parent"}
+
+
+@pytest.mark.parametrize("right", ["owners", "approvers", "dear_models"])
+async def test_who_has_the_right_chooses_a_dearer_model(store: Store, right: str) -> None:
+    access = {"allow": ["telegram:*"], "owners": ["telegram:9"], right: ["telegram:2"]}
+    async with gateway(ECHO, store=store, config=PRICED | {"access": access}) as g:
+        await talk(g, "one", chat="2", user="2")
+        await g.chat.say("/model dear", chat="2", user="2")
+        await g.hears("**dear** answers on this branch", chat="2")
+        await talk(g, "two", chat="2", user="2")
+        assert asked(g) == "dear"
+
+
+async def test_a_member_chooses_what_costs_no_more(store: Store) -> None:
+    async with gateway(ECHO, store=store, config=PRICED) as g:
+        await g.chat.say("/model cheap", chat="2", user="2")
+        await g.hears("**cheap** answers on this branch", chat="2")
+        await g.chat.say("/model default", chat="2", user="2")
+        await g.hears("**parent** answers on this branch", chat="2")

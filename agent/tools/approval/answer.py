@@ -1,6 +1,7 @@
 """What people may answer when a call asks for approval, and what comes of it. Pure."""
 
 import json
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import assert_never
 
@@ -9,18 +10,21 @@ from agent.text.untrusted import quote
 from agent.tools.base import Call, Requested
 from storage.records.entries import Json
 from storage.records.questions import WORDS, Choice, Question, QuestionState
-from storage.records.tools.grants import GrantDraft
+from storage.records.tools.grants import ANY, Grant, GrantDraft
 
 KIND = "approval"
 """Of the question."""
-ONCE, CONVERSATION, DENY = "once", "conversation", "deny"
+ONCE, HOUR, CONVERSATION, DENY = "once", "hour", "conversation", "deny"
+SECONDS_OF_HOUR = 3_600.0
 CHOICES = (
     Choice(ONCE, "Once", "primary", "it is run, this one time"),
+    Choice(HOUR, "For 1 hour", "plain", "the same, and it ends after an hour"),
     Choice(
         CONVERSATION,
         "For this conversation",
         "plain",
-        "it is run, and this very call runs here again without asking; /tools takes that back",
+        "it is run, and this very call runs here again without asking, as long as you may approve; "
+        "/tools takes that back",
     ),
     Choice(DENY, "Deny", "danger", "it is not run"),
     Choice(
@@ -40,10 +44,19 @@ def call_hash(tool: str, arguments: Json, where: str) -> str:
     return sha256(exact.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def subject(tool: str, hash: str, home: int, requested: Requested) -> Json:
-    """What the question keeps of the call that it is about. `home`: the chat's session."""
+def subject(
+    tool: str, hash: str, home: int, requested: Requested, files: Mapping[str, str]
+) -> Json:
+    """What the question keeps of the call that it is about. `home`: the chat's session; `files`:
+    see Bound.digests."""
     shown = quote(requested.shown, SHOWN)[1:-1]
-    return {"tool": tool, "hash": hash, "home": home, "shown": shown}
+    about = {"tool": tool, "hash": hash, "home": home, "shown": shown}
+    return about | {"runs": requested.runs, "files": dict(files)}
+
+
+def files_of(asked: Question) -> Mapping[str, str]:
+    """With what files a call was approved. Questions from before files were compared have none."""
+    return dict(asked.subject.get("files") or {})
 
 
 def own_question(call: Call) -> Question | None:
@@ -64,14 +77,14 @@ def asks_in(question: Question, home: int) -> bool:
 
 def approves(asked: Question) -> bool:
     """Only a person's press does."""
-    return asked.state is QuestionState.DECIDED and asked.choice in (ONCE, CONVERSATION)
+    return asked.state is QuestionState.DECIDED and asked.choice in (ONCE, HOUR, CONVERSATION)
 
 
 def granted(asked: Question) -> GrantDraft | None:
     """What a decision allows from now on."""
-    if asked.kind != KIND or not approves(asked) or asked.choice != CONVERSATION:
+    if asked.kind != KIND or not approves(asked) or asked.choice not in (HOUR, CONVERSATION):
         return None
-    about = asked.subject
+    about, decided = asked.subject, asked.decided_at or 0.0
     return GrantDraft(
         session=about["home"],
         address=asked.address,
@@ -80,7 +93,22 @@ def granted(asked: Question) -> GrantDraft | None:
         shown=about["shown"],
         granted_by=asked.decided_by,
         granted_name=asked.decided_name,
+        until=decided + SECONDS_OF_HOUR if asked.choice == HOUR else None,
+        runs=str(about.get("runs") or ""),
+        files=dict(files_of(asked)),
     )
+
+
+def holds(grant: Grant, now: float, may_approve: Callable[[str], bool]) -> bool:
+    """Whether a grant still lets calls run: its time is not over, and who gave it may still
+    approve."""
+    return (grant.until is None or now < grant.until) and may_approve(grant.granted_by)
+
+
+def covers(grant: Grant, files: Mapping[str, str]) -> bool:
+    """Whether a grant is for these files as they are. One from before files were compared covers
+    whatever they hold."""
+    return grant.files in (ANY, files)
 
 
 def refusal(asked: Question) -> str:

@@ -1,14 +1,15 @@
 """The guard before every tool: rules, then a person where one must agree, then the tool; nothing
 secret in what comes out.
 
-What a person decided about holds for exactly the call that they were shown. It is looked at anew
-when the call is run again with their answer: so neither a restart, nor silence, nor an answer to
-something else lets anything through.
+What a person decided about holds for exactly the call that they were shown, with the files that it
+names, and for as long as that person may decide. It is looked at anew when the call is run again
+with their answer, and the files once more right before a command begins: so neither a restart, nor
+silence, nor an answer to something else lets anything through.
 """
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
@@ -23,16 +24,22 @@ from agent.tools.approval.answer import (
     approves,
     asks_in,
     call_hash,
+    covers,
+    files_of,
+    holds,
     own_question,
     refusal,
     subject,
 )
-from agent.tools.approval.question import Asking, question_text
+from agent.tools.approval.question import Asking, changed_text, no_right_text, question_text
 from agent.tools.approval.rules import Decision, Line, Rules
 from agent.tools.base import (
     NOTHING_DONE,
     Ask,
+    Binds,
+    Bound,
     Call,
+    Changed,
     Describes,
     Done,
     Outcome,
@@ -43,6 +50,7 @@ from agent.tools.base import (
 )
 from storage.records.entries import Entry
 from storage.records.questions import Question, QuestionState
+from storage.records.tools.grants import Grant
 from storage.store import Store, Transaction
 
 Redact = Callable[[str], str]
@@ -80,6 +88,8 @@ class Guard:
     store: Store
     rules: Callable[[], Rules]
     redact: Redact
+    may_approve: Callable[[str], bool]
+    """Whether somebody, by their identity, may let calls run now."""
     ran: Ran = _untold
 
     def before(self, tool: Tool, setting: Setting, goal: str | None = None) -> "Guarded":
@@ -210,22 +220,65 @@ class Guarded:
         if call.asked is not None:
             # It ran, with approval, and asked something itself.
             return await self._tool.run(call)
+        look = await self._binding(call)
+        bound = await asyncio.to_thread(look)
+        if await self._used_grant(call, requested, bound):
+            return await self._run_with(call, requested, look, bound.digests)
+        return await self._ask(call, requested, bound)
+
+    async def _binding(self, call: Call) -> Callable[[], Bound]:
+        return await self._tool.binding(call) if isinstance(self._tool, Binds) else Bound
+
+    async def _used_grant(self, call: Call, requested: Requested, bound: Bound) -> bool:
+        """Whether a grant lets it run, which is counted: in one transaction, by today's rights."""
         key = call_hash(self.name, call.arguments, requested.where)
         home = self._setting.home
 
-        def look(tx: Transaction) -> tuple[bool, int, str]:
+        def found(tx: Transaction) -> Grant | None:
             grant = tx.grants.find(home, call.address, self.name, key)
-            waiting = sum(asks_in(question, home) for question in tx.questions.open())
-            return grant is not None, waiting, tx.inbox.name_in(home, call.person)
+            good = grant is not None and holds(grant, tx.now, self._guard.may_approve)
+            return grant if good and grant is not None and covers(grant, bound.digests) else None
 
-        is_granted, waiting, name = await self._guard.store.read(look)
-        if is_granted:
+        def use(tx: Transaction) -> bool:
+            grant = found(tx)
+            if grant is not None:
+                tx.grants.use(grant.id)
+            return grant is not None
+
+        store = self._guard.store
+        return await store.read(found) is not None and await store.run(use)
+
+    async def _run_with(
+        self,
+        call: Call,
+        requested: Requested,
+        look: Callable[[], Bound],
+        approved: Mapping[str, str],
+    ) -> Outcome:
+        """Run it with the files that were approved; where one is another by the time it begins,
+        ask anew."""
+        if not isinstance(self._tool, Binds):
             return await self._tool.run(call)
+        try:
+            return await self._tool.run(replace(call, changed=lambda: look().changed(approved)))
+        except Changed as error:
+            bound = await asyncio.to_thread(look)
+            return await self._ask(call, requested, bound, changed_text(error.paths))
+
+    async def _ask(self, call: Call, requested: Requested, bound: Bound, why: str = "") -> Outcome:
+        home = self._setting.home
+
+        def look(tx: Transaction) -> tuple[int, str]:
+            waiting = sum(asks_in(question, home) for question in tx.questions.open())
+            return waiting, tx.inbox.name_in(home, call.person)
+
+        waiting, name = await self._guard.store.read(look)
         if waiting >= MOST_WAITING:
             raise ToolError(FULL)
         asking = Asking(name, call.person, call.address, self._goal)
-        text = question_text(self.name, requested, asking)
-        about = subject(self.name, key, home, requested)
+        text = question_text(self.name, requested, asking, bound, why)
+        key = call_hash(self.name, call.arguments, requested.where)
+        about = subject(self.name, key, home, requested, bound.digests)
         return Ask(text, CHOICES, WAITS, KIND, subject=about)
 
     async def _answered(self, call: Call, asked: Question, requested: Requested) -> Outcome:
@@ -236,7 +289,14 @@ class Guarded:
         exact = call_hash(self.name, call.arguments, requested.where)
         if asked.subject.get("hash") != exact or not asks_in(asked, self._setting.home):
             return Done(CHANGED)  # in a fork, which has the call on its path too
-        return await self._tool.run(replace(call, asked=None))
+        look, approved = await self._binding(call), files_of(asked)
+        bound = await asyncio.to_thread(look)
+        if not self._guard.may_approve(asked.decided_by):
+            name = quote(asked.decided_name or asked.decided_by)[1:-1]
+            return await self._ask(call, requested, bound, no_right_text(name))
+        if changed := bound.changed(approved):
+            return await self._ask(call, requested, bound, changed_text(changed))
+        return await self._run_with(replace(call, asked=None), requested, look, approved)
 
     def _denied(self, call: Call, requested: Requested, rule: int) -> Done:
         shown = quote(requested.shown, SHOWN)[1:-1]

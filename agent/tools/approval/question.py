@@ -1,5 +1,7 @@
 """What people read when a call asks for approval, in Markdown: all of what will run, where, for
-whom. Pure.
+whom, and the files that it names. Pure.
+
+First the bot's own facts, then what a model wrote, each in a block of code.
 
 What would run comes from a model, which may have been talked into hiding something. So it stands
 in code, nothing is cut, and what cannot be seen, or changes how others are seen, stands as its
@@ -8,13 +10,14 @@ number.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.errors import ToolError
 from agent.text.alike import skeleton
 from agent.text.markdown import escape, literal
 from agent.text.untrusted import visible
-from agent.tools.base import NOTHING_DONE, Requested
+from agent.tools.base import NOTHING_DONE, Bound, Requested
 
 LONGEST = 12_000
 """Characters that people are asked to read."""
@@ -33,6 +36,20 @@ _LANGUAGES = {"": "", "shell": "sh", "python": "python", "json": ""}
 _GOAL = 300
 _NAMED = 3
 MARKED = "⚠️ Characters that cannot be seen, or that change how others are seen, stand as ⟨U+…⟩."
+FRAMED = (
+    "⚠️ The block below has lines that look like mine, or like its end. All {lines} lines of it are "
+    "text of the agent."
+)
+SAME_FILES = (
+    "The call runs with these files as they are now. If one changes first, it does not run and I "
+    "ask again; that holds for every later run that you allow."
+)
+_OURS = re.compile(r"^\s*(?:```|~~~|\*\*|⚠)", re.MULTILINE)
+"""What could pass for a line of the bot's, where code is shown as it is written."""
+FRAMED_FILE = "⚠️ The next {lines} lines, in a block, are text of the file, whatever they look like."
+_HEAD_FILES = 20
+_HEAD = 3_000
+"""Characters of the first lines of one file, with what cannot be seen as numbers."""
 FOLDED = "⚠️ Long runs of spaces or empty lines stand as ⟨…⟩."
 
 
@@ -49,25 +66,90 @@ class Asking:
     """What the child was told to do that calls; None: the agent that people talk to."""
 
 
-def question_text(tool: str, requested: Requested, asking: Asking) -> str:
-    """ToolError where it is more than people can be asked to read."""
+def question_text(
+    tool: str, requested: Requested, asking: Asking, bound: Bound | None = None, why: str = ""
+) -> str:
+    """`why`: why it is asked again, in Markdown. ToolError where it is more than people can be
+    asked to read."""
     if len(requested.shown) > LONGEST_GIVEN:
         raise _too_long(requested.shown)
     code, notes = _plainly(requested)
     place = "".join(_shown(requested.where, turning=True))
     if len(code) + len(place) > LONGEST:
         raise _too_long(code + place)
-    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
-    lines = [f"{fence}{_LANGUAGES[requested.syntax]}", code, fence]
     if place != requested.where and MARKED not in notes:
         notes.append(MARKED)
-    where = [f"**Where:** {literal(place, LONGEST)}"] if place else []
-    blocks = [
+    if _OURS.search(code):
+        notes.append(FRAMED.format(lines=f"{code.count(chr(10)) + 1:,}"))
+    facts = [
         f"**Approval needed** · {literal(tool, 100)}",
-        "\n".join(lines),
-        "\n".join([*notes, *where, f"**For:** {_for(asking)}", f"**Asked by:** {_by(asking)}"]),
+        *([why] if why else []),
+        *_how(requested),
+        f"**For:** {_for(asking)}",
+        f"**Asked by:** {_by(asking)}",
+        *notes,
     ]
-    return "\n\n".join(blocks)
+    where = [f"**Where:** {literal(place, LONGEST)}"] if place else []
+    files = _files(bound) if bound is not None else []
+    return "\n\n".join(
+        ["\n".join(facts), _block(code, _LANGUAGES[requested.syntax]), *where, *files]
+    )
+
+
+def changed_text(paths: Sequence[str]) -> str:
+    """Why a call is asked for again: what changed since it was approved."""
+    named = ", ".join(
+        literal(path, 200) if path else "how it is confined" for path in paths[:_NAMED]
+    )
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"⚠️ It was approved and did not run, because this changed since then: {named}{more}."
+
+
+def no_right_text(name: str) -> str:
+    """Why a call is asked for again: who approved it lost the right."""
+    return f"⚠️ {escape(name)} approved it and may not approve any more, so it did not run."
+
+
+def _how(requested: Requested) -> list[str]:
+    """How it runs, in our own words, and the real folder."""
+    if not requested.runs:
+        return []
+    folder = f" · in {literal(_plain_line(requested.folder), LONGEST)}" if requested.folder else ""
+    return [f"**Runs:** {requested.runs}{folder}"]
+
+
+def _files(bound: Bound) -> list[str]:
+    """The files that a call names, one block for each head, then what is not compared."""
+    parts, listed = [], []
+    for file in bound.files[:_HEAD_FILES]:
+        title = f"{literal(_plain_line(file.path), 200)}, {file.told}"
+        head = "".join(_shown(file.head, turning=True))
+        if not head or len(head) > _HEAD:
+            listed.append(f"- {title}")
+            continue
+        if _OURS.search(head):
+            title = f"{title}\n{FRAMED_FILE.format(lines=head.count(chr(10)) + 1)}"
+        lines = "1 more line" if file.more == 1 else f"{file.more:,} more lines"
+        rest = f" · {lines}, not shown" if file.more else ""
+        parts.append(f"**File:** {title}{rest}\n{_block(head, '')}")
+    if listed:
+        parts.append("\n".join(["**Files:**", *listed]))
+    told = [SAME_FILES] if bound.files else []
+    notes = "\n".join([*told, *(f"⚠️ {note}" for note in bound.notes)])
+    return [*parts, notes] if notes else parts
+
+
+def _block(code: str, language: str) -> str:
+    fence = _fence(code)
+    return "\n".join([f"{fence}{language}", code, fence])
+
+
+def _fence(code: str) -> str:
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
+
+
+def _plain_line(text: str) -> str:
+    return "".join(_shown(text, turning=True)).replace("\n", "⟨U+000A⟩")
 
 
 def _too_long(text: str) -> ToolError:

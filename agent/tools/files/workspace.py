@@ -183,6 +183,12 @@ class Workspace:
                 return _item(parts, os.fstat(folder))
             return _item(parts, os.stat(parts[-1], dir_fd=folder, follow_symlinks=False))
 
+    def link(self, path: str) -> str:
+        """Where a link leads, as it is written there. Raises WorkspaceError where it is none."""
+        *folders, name = _file_parts(self.relative(path))
+        with _faults(path), self._folder(tuple(folders)) as folder:
+            return os.readlink(name, dir_fd=folder)
+
     def walk(self, path: str = ".", depth: int = DEPTH_LIMIT) -> Iterator[Item]:
         """What is under a folder, level by level, `depth` levels, each folder's by name.
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from agent.errors import ToolError
 from agent.fairness import is_fair
 from agent.settings import ToolsConfig, resolve_template
-from agent.tools.base import Call, Setting
+from agent.tools.base import Call, Changed, Setting
 from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
+from agent.tools.terminal.named_files import Named, Written, named
 from agent.tools.terminal.sandbox.bubblewrap import environment
 from agent.tools.terminal.sandbox.cache import kept, remove_orphans
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
@@ -27,6 +28,7 @@ from agent.tools.terminal.sandbox.place import Owner, Place, prepare
 from agent.tools.terminal.sandbox.process import Ended, Launcher, Order, Running, SandboxError
 from agent.tools.terminal.sandbox.quota import Quotas, Stored
 from agent.tools.terminal.shell import Left
+from storage.interchange.redaction import redactor
 from storage.records.entries import Json
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.speakers import speaker_of
@@ -63,9 +65,11 @@ class Terminal:
         secret: Sequence[Path] = (),
         limits: Limits | None = None,
         redact: Callable[[str], str] = str,
+        written: Written | None = None,
     ) -> None:
         """`ours` and `secret`: see place.prepare. `redact`: a text without what must not be known,
-        for what is told of a command beside its call's result."""
+        for what is told of a command beside its call's result. `written`: what tools for files
+        wrote."""
         self.store = store
         self._config = config
         self._ours = tuple(ours)
@@ -73,6 +77,8 @@ class Terminal:
         self._limits = limits or Limits()
         self._redact = redact
         self._quotas = Quotas(config.workspace_quota)
+        self._mask = redactor(())
+        self._written = written or Written()
         self._going: list[Going] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.elsewhere = OtherCommands(store, redact)
@@ -127,6 +133,33 @@ class Terminal:
         if await FILE_THREADS.run(call.address, look):
             return found
         return replace(found, directory="")
+
+    @property
+    def confined(self) -> str:
+        """How commands are confined, for people."""
+        if self._config.sandbox == "none":
+            return "⚠️ not sandboxed"
+        return f"sandboxed, {'with' if self._config.network else 'no'} network"
+
+    def folder(self, home: int, shell: Shell) -> str:
+        """The real folder that a command begins in. Blocks."""
+        return str(self.workspace(home).root.resolve() / shell.directory)
+
+    async def named(self, call: Call, home: int, line: str, *, python: bool = False) -> Named:
+        """The files that a command line, or a program, names."""
+        found = await self.shell(call, home)
+        return await asyncio.to_thread(
+            named,
+            self.workspace(home),
+            home,
+            found.directory,
+            line,
+            python=python,
+            variables=found.environment,
+            confined=self.confined,
+            written=self._written,
+            mask=lambda text: self._mask(self._redact(text)),
+        )
 
     async def _kept_shell(self, call: Call) -> Shell:
         return await self.store.read(lambda tx: tx.commands.shell(call.session, call.entry))
@@ -256,11 +289,13 @@ class Terminal:
             workspace=place.root,
             cache=place.cache,
             stored=stored,
+            changed=wanted.call.changed,
         )
-        going.running = Running(order, limits, going.output, self._quotas)
+        going.running = Running(order, limits, going.output, self._quotas, going.begun)
         if going.why:
             going.running.end(going.why)
-        going.begun.set()
+        if order.changed is None:
+            going.begun.set()  # else it may still turn out that it must not
         try:
             async with self.elsewhere.following(going):
                 ended = await going.running.run(launcher)
@@ -270,7 +305,11 @@ class Terminal:
                 await asyncio.shield(self._finish(command, INTERRUPTED))
             raise
         except SandboxError as error:
-            await self._finish(command, str(error), told=wanted.background and not going.why)
+            told = wanted.background and going.begun.is_set() and not going.why
+            await self._finish(command, str(error), told=told)
+            raise
+        except Changed as error:
+            await self._finish(command, str(error))
             raise
         return await asyncio.shield(self._over(going, ended, place, before, short))
 

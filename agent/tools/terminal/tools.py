@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import ToolError
 from agent.text.untrusted import quote
 from agent.tools.base import (
+    Bound,
     Call,
     Done,
     Effects,
@@ -64,6 +65,11 @@ class _OfTerminal:
         self._setting = setting
         self._shown = shown
 
+    def _how(self, seconds: float, *, background: bool = False) -> str:
+        """How something runs, for people: in our own words, with nothing of the model's."""
+        place = "in the background, " if background else ""
+        return f"{place}at most {seconds:,.0f} s · {self._terminal.confined}"
+
 
 class RunArguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -105,23 +111,29 @@ class RunCommand(_OfTerminal):
         arguments = self._arguments(call)
         await self._terminal.check(self._setting)
         shell = await self._terminal.shell(call, self._setting.home)
-        shown = arguments.command
-        if arguments.background:
-            shown = f"{shown}\n\n(in the background)"
-        return Requested(arguments.command, shown, in_words(shell), "shell")
+        command = arguments.command
+        return Requested(
+            command,
+            command,
+            in_words(shell),
+            "shell",
+            runs=self._how(self._seconds(arguments), background=arguments.background),
+            folder=await asyncio.to_thread(self._terminal.folder, self._setting.home, shell),
+        )
+
+    async def binding(self, call: Call) -> Callable[[], Bound]:
+        command = self._arguments(call).command
+        return (await self._terminal.named(call, self._setting.home, command)).look
 
     async def run(self, call: Call) -> Done:
         arguments = self._arguments(call)
         background = arguments.background
-        usual = BACKGROUND_SECONDS if background else SECONDS
-        most = MOST_SECONDS_OF_CHILD if self._setting.child else MOST_SECONDS
-        seconds = arguments.timeout or usual
         wanted = Wanted(
             call,
             self._setting,
             self.name,
             arguments.command,
-            seconds if background else min(seconds, most),
+            self._seconds(arguments),
             background=background,
             keeps_shell=not background,
             shown=self._shown,
@@ -130,6 +142,13 @@ class RunCommand(_OfTerminal):
             return Done(_begun(await self._terminal.begin(wanted), child=self._setting.child))
         over = await self._terminal.run(wanted)
         return Done(telling.result(over.command, over.output, self._shown, over.left.notes))
+
+    def _seconds(self, arguments: RunArguments) -> int:
+        """Until it is ended."""
+        if arguments.background:
+            return arguments.timeout or BACKGROUND_SECONDS
+        most = MOST_SECONDS_OF_CHILD if self._setting.child else MOST_SECONDS
+        return min(arguments.timeout or SECONDS, most)
 
     def _arguments(self, call: Call) -> RunArguments:
         arguments = validate(RunArguments, call.arguments)
@@ -160,7 +179,18 @@ class ExecuteCode(_OfTerminal):
         arguments = self._arguments(call)
         await self._terminal.check(self._setting)
         shell = await self._terminal.shell(call, self._setting.home)
-        return Requested(arguments.code, arguments.code, in_words(shell), "python")
+        return Requested(
+            arguments.code,
+            arguments.code,
+            in_words(shell),
+            "python",
+            runs=self._how(arguments.timeout),
+            folder=await asyncio.to_thread(self._terminal.folder, self._setting.home, shell),
+        )
+
+    async def binding(self, call: Call) -> Callable[[], Bound]:
+        code = self._arguments(call).code
+        return (await self._terminal.named(call, self._setting.home, code, python=True)).look
 
     async def run(self, call: Call) -> Done:
         arguments = self._arguments(call)

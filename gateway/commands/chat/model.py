@@ -16,7 +16,7 @@ from agent.text.markdown import bounded
 from agent.text.suggestion import did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
 from gateway.commands.buttons import button
-from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
+from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, refused_as_dear
 from gateway.commands.jobs import JobContext
 from gateway.outbound.buttons import MenuItem
 from gateway.turns.requests import ModelRequest, request, requested
@@ -40,13 +40,15 @@ def _model(tx: Transaction, call: CommandCall) -> Outcome:
     if not context.questions.access.may_talk(call.who):
         return Reply(MAY_NOT_TALK)
     name = _default_or(models, call.argument)
-    spec = _called(models, name) if name else _usual(call)
+    spec = _called(models, name) if name else call.usual_model
     if spec is None:
         names = ", ".join(model_name(one.name) for one in offered(models))
         known = [one.name for one in offered(models)]
         meant = did_you_mean(call.argument, known, "/model {}")
         unknown = f"There is no model {model_name(call.argument)}.{meant} There are: {names}."
         return Reply(f"{unknown} /model shows them with their prices.")
+    if name and (refused := refused_as_dear(call, [spec])):
+        return Reply(refused)
     return Act(partial(_choose, call=call, name=name and spec.name, spec=spec))
 
 
@@ -63,16 +65,11 @@ def _called(models: Models, name: str) -> ModelSpec | None:
     return alike[0] if found is None and len(alike) == 1 else found
 
 
-def _usual(call: CommandCall) -> ModelSpec:
-    """What answers where nothing was chosen."""
-    return call.context.offered.agent(call.session or 0, call.address, None).spec
-
-
 def _list(tx: Transaction, call: CommandCall) -> Reply:
     context, session = call.context, call.session
     models = context.offered.models
     chosen = chosen_at(tx, tx.tree.session(session).leaf) if session is not None else ""
-    here = (models.find(chosen) if chosen else None) or _usual(call)
+    here = (models.find(chosen) if chosen else None) or call.usual_model
     specs = offered(models)
     left = left_today(tx, context.config.budgets, Purpose(call.address, call.who))
     items = [_item(models, spec, session) for spec in specs if spec.name != here.name]

@@ -8,7 +8,16 @@ from adapters.events import Message
 from agent.text.markdown import bounded, escape
 from agent.text.suggestion import LONGEST, did_you_mean
 from gateway.access.denials import MAY_NOT_TALK
-from gateway.commands.context import Command, CommandCall, Job, Move, Outcome, Reply, in_session
+from gateway.commands.context import (
+    Command,
+    CommandCall,
+    Job,
+    Move,
+    Outcome,
+    Reply,
+    in_session,
+    refused_as_dear,
+)
 from gateway.commands.on_message import NOT_HERE, shown_entry
 from gateway.turns.policy.limits import no_room_below
 from gateway.turns.requests import RetryRequest, request
@@ -47,6 +56,9 @@ def answerable(
             meant = did_you_mean(escape(name[:LONGEST]), names)
             there = f"There are: {', '.join(names)}.{meant}"
             return Reply(f"There is no model {escape(bounded(name, SHOWN))}. {there}")
+    named = [spec for name in models if (spec := context.offered.models.find(name)) is not None]
+    if refused := refused_as_dear(call, named):
+        return Reply(refused)
     place = tx.tree.session(session).leaf
     if call.message.about:
         shown = shown_entry(tx, call)

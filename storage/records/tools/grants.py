@@ -1,7 +1,10 @@
 """What a person allowed for a conversation: one exact call, which then runs without asking."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+
+ANY = {"*": "any"}
+"""In place of digests, where a grant is from before files were compared: whatever they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,12 @@ class GrantDraft:
     granted_by: str
     """Identity of who allowed it."""
     granted_name: str
+    until: float | None = None
+    """Unix seconds; None: it does not end by itself."""
+    runs: str = ""
+    """How such a call runs, in the bot's own words."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Digests of what the call was approved with, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +42,26 @@ class Grant:
     granted_name: str
     time: float
     """Unix seconds."""
+    until: float | None
+    """Unix seconds; None: it does not end by itself."""
+    runs: str
+    """How such a call runs, in the bot's own words."""
+    files: dict[str, str]
+    """Digests of what the call was approved with, by path; or ANY."""
+    used: int
+    """How often a call ran because of it, without being asked for."""
 
 
 class Grants(Protocol):
     def add(self, draft: GrantDraft) -> Grant:
-        """The grant; where this very call is allowed there already, the one that there is."""
+        """The grant; it takes the place of one for this very call there."""
         ...
 
     def find(self, session: int, address: str, tool: str, hash: str) -> Grant | None: ...
+
+    def use(self, grant: int) -> None:
+        """Count that a call ran because of it."""
+        ...
 
     def list(self, session: int, address: str) -> "list[Grant]":
         """Oldest first."""

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from agent.errors import ToolError
 from agent.fairness import FairThreads
+from agent.tools.base import Changed
 from agent.tools.terminal.sandbox import usage
 from agent.tools.terminal.sandbox.cache import MOST_FILES, too_large
 from agent.tools.terminal.sandbox.limits import Limits
@@ -92,6 +93,9 @@ class Order:
     cache: Path | None = None
     stored: Stored = field(default_factory=Stored)
     """What the workspace takes before it begins."""
+    changed: Callable[[], tuple[str, ...]] | None = None
+    """Asked right before the command begins: what it was approved with, and is another by now.
+    Blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +119,13 @@ class Running:
     limits: Limits
     output: Output
     quotas: Quotas = field(default_factory=lambda: Quotas(None))
+    given: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the word to begin was given."""
     _why: str = field(default="", init=False)
     _full: bool = field(default=False, init=False)
     _killed: bool = field(default=False, init=False)
     _ask: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _changed: tuple[str, ...] = field(default=(), init=False)
 
     def end(self, why: str) -> None:
         """Ask it to end, and end it soon after."""
@@ -126,7 +133,7 @@ class Running:
         self._ask.set()
 
     async def run(self, launcher: Launcher) -> Ended:
-        """Raises SandboxError. Cancelled, the command is killed first."""
+        """Raises SandboxError, and Changed. Cancelled, the command is killed first."""
         began = time.monotonic()
         async with launcher.start(self.order) as started:
             told, first = _Collected(TOLD_LIMIT), _Collected(_INFO_LIMIT)
@@ -136,6 +143,8 @@ class Running:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LAST_WAIT):
                         await told.ended.wait()
+        if self._changed:
+            raise Changed(self._changed)
         self._refuse_unless_begun(bytes(told.data), started.process.returncode)
         status = None if self._why else started.process.returncode
         seconds = time.monotonic() - began
@@ -186,8 +195,13 @@ class Running:
         """Give the word once it is known whom to end: from then on, nothing outlives us."""
         await first.known.wait()
         if first.process is not None:
+            if self.order.changed is not None:
+                self._changed = await asyncio.to_thread(self.order.changed)
+                if self._changed:
+                    return self.end(str(Changed(self._changed)))
             with suppress(BrokenPipeError):
                 os.write(started.go, b"go\n")
+            self.given.set()
 
     async def _hear(self, stream: asyncio.StreamReader) -> None:
         """To the end: what is too much is thrown away, for the pipe must be empty at the end."""

@@ -2,15 +2,17 @@
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, update
 
+from storage.json_text import dumps
 from storage.records.tools.grants import Grant, GrantDraft
 from storage.sql.rows import Shape, upsert
 from storage.sql.tool_schema import grants
 
 _GRANTS = Shape(Grant, grants)
 _KEY = ["session", "address", "tool", "hash"]
-_ADD = upsert(grants, [*_KEY, "shown", "granted_by", "granted_name", "time"], key=_KEY)
+_CHANGES = ["shown", "granted_by", "granted_name", "time", "until", "runs", "files", "used"]
+_ADD = upsert(grants, [*_KEY, *_CHANGES], key=_KEY, change=_CHANGES)
 _THERE = (
     select(*_GRANTS.columns)
     .where(grants.c.session == bindparam("at"), grants.c.address == bindparam("where"))
@@ -18,6 +20,7 @@ _THERE = (
 )
 _FIND = _THERE.where(grants.c.tool == bindparam("name"), grants.c.hash == bindparam("digest"))
 _ONE = _THERE.where(grants.c.id == bindparam("number"))
+_USE = update(grants).where(grants.c.id == bindparam("number")).values(used=grants.c.used + 1)
 _REVOKE = delete(grants).where(grants.c.id == bindparam("number"))
 
 
@@ -27,7 +30,7 @@ class SqlGrants:
         self._now = now
 
     def add(self, draft: GrantDraft) -> Grant:
-        self._connection.execute(_ADD, asdict(draft) | {"time": self._now})
+        self._connection.execute(_ADD, _row(draft, self._now))
         found = self.find(draft.session, draft.address, draft.tool, draft.hash)
         assert found is not None
         return found
@@ -45,6 +48,13 @@ class SqlGrants:
         self._connection.execute(_REVOKE, {"number": grant})
         return _GRANTS.one(row)
 
+    def use(self, grant: int) -> None:
+        self._connection.execute(_USE, {"number": grant})
+
     # Last: within the class, its name hides the type.
     def list(self, session: int, address: str) -> "list[Grant]":
         return _GRANTS.all(self._connection.execute(_THERE, {"at": session, "where": address}))
+
+
+def _row(draft: GrantDraft, now: float) -> dict[str, object]:
+    return asdict(draft) | {"files": dumps(draft.files), "time": now, "used": 0}

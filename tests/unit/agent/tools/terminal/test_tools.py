@@ -405,7 +405,9 @@ async def test_people_are_asked_about_the_command_as_it_will_run(agent: Bench) -
 
     wanted = await run.requested(call(command="make\ntest", background=True))
     assert (wanted.line, wanted.syntax) == ("make\ntest", "shell")
-    assert wanted.shown == "make\ntest\n\n(in the background)"
+    assert wanted.shown == "make\ntest"
+    assert wanted.runs == "in the background, at most 86,400 s · sandboxed, no network"
+    assert wanted.folder.endswith(f"/w/{agent.session}/src")
     assert wanted.where == "src in the workspace"
     await agent.run("export TARGET='/ a'")
     set_up = await run.requested(call(command="rm -r $TARGET"))
