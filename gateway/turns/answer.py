@@ -69,7 +69,8 @@ class AgentAnswer:
             heard=None if live is None else live.heard,
             on_cut=partial(self.posts.of_cut, turn),
         )
-        tools = ToolRuns(run, self._asker(turn), on_files=partial(self.posts.of_files, turn))
+        files = partial(self.posts.of_files, turn)
+        tools = ToolRuns(run, self._asker(turn), on_files=files, person=turn.speaker)
         return Loop(calls, tools, partial(self._before_model, turn, agent.spec))
 
     async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
@@ -78,7 +79,7 @@ class AgentAnswer:
         await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
 
     def _asker(self, turn: Turn) -> Asker:
-        subject = {"person": turn.person}
+        subject = {"person": turn.speaker}
         return Asker(self.questions, turn.journal.session, turn.address, subject)
 
     async def _steer(self, turn: Turn) -> None:

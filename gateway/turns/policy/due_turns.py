@@ -20,7 +20,8 @@ from gateway.turns.policy.late import note
 from gateway.turns.policy.limits import too_deep
 from gateway.turns.turn import SAID, Turn
 from storage.records.entries import Draft, Entry
-from storage.records.inbox_outbox import InboxKind, InboxRow
+from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
+from storage.records.record_entries import TurnStopped, record_draft
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -132,6 +133,8 @@ class DueTurns:
                 self._refuse(tx, rows, full)
                 due = tx.inbox.unfinished(session)  # others may have something due
                 return self._begin_in(tx, session, due, known)
+        if path and (put_off := _put_off(unfinished, rows)):
+            _begin_later(tx, session, put_off, rows[0], path)
         left = len(unfinished) > len(rows)
         return self._turn(tx, session, claimed.epoch, path, rows, left=left)
 
@@ -180,6 +183,26 @@ class DueTurns:
         for parcel in self.composer.post(rows[-1].address, why):
             tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id for row in rows])
+
+
+def _put_off(unfinished: list[InboxRow], rows: list[InboxRow]) -> list[InboxRow]:
+    """The rows of a turn that was cut for somebody else, who is answered first."""
+    if rows[0].kind is not InboxKind.MESSAGE or rows[0].entry is not None:
+        return []
+    return [row for row in unfinished if row.entry is not None and row.kind is InboxKind.MESSAGE]
+
+
+def _begin_later(
+    tx: Transaction, session: int, rows: list[InboxRow], before: InboxRow, path: list[Entry]
+) -> None:
+    """Have rows answered behind another, as if they came now: below what that one comes to."""
+    settle_running(tx, session, path)
+    draft = record_draft(TurnStopped(put_off=True))
+    path.append(tx.tree.append(session, draft, after=path[-1].id))
+    tx.inbox.finish([row.id for row in rows])
+    for row in rows:
+        key = f"{row.key}:behind:{before.id}"
+        tx.inbox.receive(Arrival(key, row.kind, row.address, row.payload, session))
 
 
 def _is_fresh(row: InboxRow) -> bool:
