@@ -21,9 +21,12 @@ from gateway.streaming.model import Shown
 from gateway.turns.failures import no_answer
 from gateway.turns.messages import link_message, message_draft
 from gateway.turns.policy.busy_policy import BusyPolicy
+from gateway.turns.policy.unasked import spoken
 from gateway.turns.posts import TurnPosts
 from gateway.turns.turn import Turn
-from storage.records.inbox_outbox import InboxKind
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import InboxKind, InboxRow
+from storage.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,13 @@ class AgentAnswer:
             if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.policy.joins(row, turn.rows[-1]) and is_ready(row):
-                await journal.append(message_draft(row), partial(link_message, row=row))
+                await journal.append(message_draft(row), partial(_steered, row=row))
                 turn.rows.append(row)
+
+
+def _steered(tx: Transaction, entry: Entry, row: InboxRow) -> None:
+    link_message(tx, entry, row)
+    spoken(tx, entry.session)
 
 
 def _place(turn: Turn) -> Place:
