@@ -77,6 +77,8 @@ class Platform:
     """How fast it lets a bot speak; None where nobody counts."""
     local: bool = False
     """It is there for one process alone."""
+    writes_first: bool = True
+    """A bot may write to somebody who never wrote to it."""
 
 
 def _telegram(
@@ -154,6 +156,7 @@ TELEGRAM = Platform(
     "telegram",
     _telegram,
     presses_kept=150.0,  # measured
+    writes_first=False,
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     pace=Pace(private=1.0, group=3.0, drafts=True),
