@@ -28,6 +28,8 @@ UNREACHED = (
     "⚠️ {who} may decide this, and has no private chat with me. Ask them to write /start to me."
 )
 NOBODY = "⚠️ Nobody may decide this yet. Please tell the bot's owner."
+SESSIONS = 5
+"""Of somebody's newest, in which their name is looked for."""
 NAMED = 3
 """People."""
 LONGEST_NAME = 40
@@ -44,14 +46,14 @@ class Deciders:
         """Addresses of the private chats in which those who may decide hear of it by default."""
         if not self._needs_others(tx, question):
             return []
-        found = [self._chat(tx, who) for who in self.access.deciders(question)]
+        found = [self._chat(tx, who) for who in self._people(question)]
         return [chat for chat in found if chat and chat != question.address][:MOST_COPIES]
 
     def note(self, tx: Transaction, question: Question, address: str) -> str:
         """What whoever asked reads below the question; "" in all other chats. Markdown."""
         if address != question.address or not self._needs_others(tx, question):
             return ""
-        deciders = self.access.deciders(question)
+        deciders = self._people(question)
         if not deciders:
             return NOBODY
         posted = {post.address for post in tx.questions.posts(question.id)}
@@ -69,7 +71,7 @@ class Deciders:
     def refusal(self, tx: Transaction, question: Question, who: str) -> str:
         """What somebody is told who may not decide: who may, to people who are let in. At most 200
         characters of plain text."""
-        deciders = self.access.deciders(question) if self.access.may_command(who) else ()
+        deciders = self._people(question) if self.access.may_command(who) else ()
         if not deciders:
             return UNDECIDED
         names = self._names(tx, question, deciders, "or", plain=True)
@@ -82,16 +84,23 @@ class Deciders:
         asker = _asker(tx, question)
         return not (asker and self.access.may_decide(asker, question))
 
+    def _people(self, question: Question) -> tuple[str, ...]:
+        """Those who may decide, on the platforms that the bot is on where some are there."""
+        deciders = self.access.deciders(question)
+        return tuple(who for who in deciders if self._is_here(who)) or deciders
+
+    def _is_here(self, identity: str) -> bool:
+        chat = private_chat(identity)
+        known = chat is not None and chat.platform in PLATFORMS
+        return known and chat is not None and self.composer.serves(chat.address)
+
     def _chat(self, tx: Transaction, identity: str) -> str:
         """The address of a private chat that the bot may write to; "" where there is none."""
         chat = private_chat(identity)
-        if chat is None or chat.platform not in PLATFORMS:
-            return ""
-        address = chat.address
-        if not self.composer.serves(address):
+        if chat is None or not self._is_here(identity):
             return ""
         first = PLATFORMS[chat.platform].writes_first
-        return address if first or tx.directory.is_known(address) else ""
+        return chat.address if first or tx.directory.is_known(chat.address) else ""
 
     def _names(
         self,
@@ -113,11 +122,8 @@ class Deciders:
         """What somebody is called here; what they are, where that is not known."""
         right = tx.rights.get(identity)
         name = (right.name if right is not None else "") or tx.directory.name_of(identity)
-        chat = private_chat(identity)
-        own = tx.directory.conversation(chat.address) if chat is not None else None
-        for session in (own, question.session):
-            if not name and session is not None:
-                name = tx.inbox.name_in(session, identity)
+        for session in tx.directory.recent([identity], limit=SESSIONS) if not name else ():
+            name = name or tx.inbox.name_in(session, identity)
         cleaned = bounded(" ".join(visible(name).split()), LONGEST_NAME)
         return cleaned or ("the bot's owner" if self.access.is_owner(identity) else "an approver")
 
