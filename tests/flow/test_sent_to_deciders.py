@@ -1,5 +1,5 @@
-"""A question that the asker may not decide goes to those who may, in private. The asker reads so, and
-a press that is refused names who may."""
+"""A question that the asker may not decide goes in private to those who may. The asker reads so,
+and a press that is refused names who may."""
 
 import asyncio
 from pathlib import Path

@@ -154,8 +154,8 @@ class Loop:
 
 async def test_a_loop_without_a_person_ends(store: Store) -> None:
     """Each turn begins what begins the next one, twice over."""
-    later = {"tool_calls": [{"name": "later", "arguments": {}}] * 2}
-    rules = [
+    later: Json = {"tool_calls": [{"name": "later", "arguments": {}}] * 2}
+    rules: list[Json] = [
         {"when": {"last": "^begin|<event"}, "reply": later},
         {"reply": {"text": "Done."}},
     ]
@@ -167,8 +167,8 @@ async def test_a_loop_without_a_person_ends(store: Store) -> None:
 
 
 async def test_a_loop_keeps_to_the_turns_in_a_minute(database: str) -> None:
-    later = {"tool_calls": [{"name": "later", "arguments": {}}]}
-    rules = [
+    later: Json = {"tool_calls": [{"name": "later", "arguments": {}}]}
+    rules: list[Json] = [
         {"when": {"last": "^begin|<event"}, "reply": later},
         {"reply": {"text": "Done."}},
     ]
