@@ -135,7 +135,9 @@ def waits(tx: Transaction, row: InboxRow) -> bool:
     if row.session is None or row.kind not in _BY_ITSELF or row.entry is not None:
         return False
     kept = tx.tree.session(row.session).unasked
-    return kept is not None and bool(kept.told) and row.id != kept.row
+    if kept is None or not kept.told or row.id == kept.row:
+        return False
+    return _is_by_itself(tx, row)
 
 
 def _is_by_itself(tx: Transaction, row: InboxRow) -> bool:

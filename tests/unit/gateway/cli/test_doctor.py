@@ -9,6 +9,9 @@ import pytest
 from gateway.cli.doctor import Finding, findings
 from gateway.configuration.config import Config
 from gateway.configuration.secret_values import secrets_of
+from storage.records.entries import SessionDraft, SessionKind
+from storage.sql.store import SqlStore
+from storage.store import Transaction
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 
@@ -185,3 +188,20 @@ async def test_an_escalation_model_that_is_none_is_told_what_may_have_been_meant
         tmp_path, "escalation_model", models=models, delegation={"escalation_model": "carefull"}
     )
     assert finding.text.endswith("the overseer is used. Did you mean careful?")
+
+
+async def test_who_may_decide_and_never_wrote_to_the_bot_is_named(tmp_path: Path) -> None:
+    access = {"owners": ["telegram:1", "telegram:2", "telegram:*", "discord:3"]}
+    telegram = {"token": "1:a", "base_url": "http://127.0.0.1:9/bot"}
+
+    def wrote(tx: Transaction) -> None:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT))
+        tx.directory.bind("telegram:2", session.id)
+
+    store = await SqlStore.open(f"sqlite:///{tmp_path}/bough.db")
+    await store.run(wrote)
+    await store.close()
+    (finding,) = await found(tmp_path, "approvers", access=access, telegram=telegram)
+    assert finding.ok
+    assert finding.text.startswith("telegram:1 never wrote to the bot in private")
+    assert await found(tmp_path, "approvers", access=access) == []
