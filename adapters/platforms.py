@@ -78,6 +78,8 @@ class Platform:
     """How fast it lets a bot speak; None where nobody counts."""
     local: bool = False
     """It is there for one process alone."""
+    writes_first: bool = True
+    """A bot may write to somebody who never wrote to it."""
 
 
 def _telegram(
@@ -157,6 +159,7 @@ TELEGRAM = Platform(
     presses_kept=150.0,  # measured
     chat=re.compile(r"(-?[0-9]{1,20}|@[A-Za-z][A-Za-z0-9_]{3,31})(/[0-9]{1,20})?"),
     chat_hint='"telegram:CHAT" or "telegram:CHAT/TOPIC", by number; that of a group begins with -',
+    writes_first=False,
     largest_upload=50 * MEGABYTE,
     check=_check_telegram,
     pace=Pace(private=1.0, group=3.0, drafts=True),

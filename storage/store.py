@@ -184,6 +184,10 @@ class Directory(Protocol):
         there since this is noted."""
         ...
 
+    def is_known(self, address: str) -> bool:
+        """Whether anything ever came from a conversation, or was said there."""
+        ...
+
     def join(self, session: int, member: str) -> None:
         """Note that a person (identity) spoke in a session. Conversations (address) join by being
         bound. Once is for ever."""
@@ -225,6 +229,10 @@ class Directory(Protocol):
 
     def cursors(self, platform: str) -> Mapping[str, str]:
         """Address → cursor, for the conversations of a platform that have one."""
+        ...
+
+    def name_of(self, identity: str) -> str:
+        """What a person was called when they were seen; "" where they were not."""
         ...
 
     def greet(self, identity: str, name: str) -> bool:

@@ -15,7 +15,7 @@ from agent.models.replay import replayed
 from agent.text.files import files_text
 from storage.records.attached import attached
 from storage.records.entries import Entry, Json, Kind, is_cut, message
-from storage.records.record_entries import RecordKind, is_record
+from storage.records.record_entries import RecordKind, is_put_off, is_record
 from storage.records.speakers import guarded, speaker_of, told
 from storage.records.told_notes import notes_content
 from storage.tree.paths import from_first_kept, has_compaction
@@ -27,6 +27,10 @@ CUT_OFF = (
     "lost. People have read it that far.\n</cut off>"
 )
 """Told as a user message: providers refuse a conversation that ends in an assistant's."""
+PUT_OFF = (
+    "<put off>\nWhat stands above was not answered yet: somebody else is answered first. It comes "
+    "again, for who wrote it. Do nothing for it now.\n</put off>"
+)
 NOT_RUN = "Error: not run, see the first such result above."
 
 
@@ -168,6 +172,8 @@ def _tell(
             case Kind.RECORD:
                 if notes := notes_content(entry):
                     messages.append(message("user", notes))
+                elif is_put_off(entry):
+                    messages.append(message("user", PUT_OFF))
             case Kind.COMPACTION | Kind.LABEL | Kind.MODEL_CHANGE:
                 pass
     if group is None:
@@ -215,7 +221,7 @@ class _Group:
                 elif is_record(entry, RecordKind.SURPLUS) and self._owns(entry):
                     self.taken = frozenset(map(_text, entry.body.get("taken") or ()))
                     self.refusal = _text(entry.body.get("result"))
-                return True
+                return not is_put_off(entry)
             case Kind.MESSAGE if entry.body.get("role") == "tool":
                 self._take_result(entry)
                 return True

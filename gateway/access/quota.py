@@ -27,10 +27,19 @@ class Over:
     """Whose: a person's identity, or a conversation's address."""
     until: float
     """When it goes on, in Unix seconds."""
-    text: str
-    """For people."""
+    reached: str
+    """Which limit it is, for people."""
+    goes_on: str = ""
+    """When that is, and what to do until then, for people."""
     holds: bool = False
     """Nothing is answered until then, though there would be room for a turn earlier."""
+
+    @property
+    def text(self) -> str:
+        """For who asked for it."""
+        if not self.goes_on:
+            return f"⏳ {self.reached}."
+        return f"⏳ {self.reached}, so this is not answered. {self.goes_on}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +91,16 @@ class Quota:
             return None
         some = "1 turn" if most == 1 else f"{most} turns"
         if turns > most:
-            text = f"⏳ Those are {turns} turns at once; no more than {some} a minute are answered."
-            return Over(subject, now, text)
+            at_once = f"Those are {turns} turns at once; no more than {some} a minute are answered"
+            return Over(subject, now, at_once)
         kept = _kept(tx, subject)
         recent, until = _recent(kept, now), float(kept.get("until", 0.0))
         if until <= now or until > now + MINUTE:  # over, or the clock was set back
             if len(recent) + turns <= most:
                 return None
             until = max(recent) + MINUTE
-        reached = f"⏳ More than {some} in a minute{whose}, so this is not answered."
-        return Over(subject, until, f"{reached} {_goes_on(until - now)}", holds=True)
+        reached = f"More than {some} in a minute{whose}"
+        return Over(subject, until, reached, _goes_on(until - now), holds=True)
 
     def _of_cost(self, tx: Transaction, subject: str, whose: str) -> Over | None:
         most, since = self.limits.cost_per_day, midnight(tx.now)
@@ -100,9 +109,9 @@ class Quota:
         of = {"address" if whose else "person": subject}
         if tx.ledger.total(since=since, **of).cost < most:
             return None
-        spent = f"⏳ Today's limit of {dollars(most)}{whose} is used up, so this is not answered."
+        spent = f"Today's limit of {dollars(most)}{whose} is used up"
         until = since + DAY
-        return Over(subject, until, f"{spent} {_goes_on(until - tx.now, ' at 00:00 UTC')}")
+        return Over(subject, until, spent, _goes_on(until - tx.now, " at 00:00 UTC"))
 
 
 def _goes_on(seconds: float, when: str = "") -> str:

@@ -92,6 +92,20 @@ class Access:
         added = (approver for level in reached for approver in level.approvers)
         return self._decides(identity) or _listed(identity, added)
 
+    def deciders(self, question: Question) -> tuple[str, ...]:
+        """Identities of those who may decide a question now, but for who is meant by a platform's
+        "*"."""
+        if question.kind in FOR_WHO_ASKED:
+            found: Iterable[str] = filter(None, [_began(question)])
+        elif question.kind == APPROVAL and self.call_approvers:
+            found = self.call_approvers
+        else:
+            roles = (Role.APPROVER,) if self.config.approvers else (Role.APPROVER, Role.OWNER)
+            reached = self.escalation.levels[: question.level]
+            added = (approver for level in reached for approver in level.approvers)
+            found = (*self._approvers, *self.given.holding(*roles), *added)
+        return tuple(dict.fromkeys(one for one in found if not one.endswith(":*")))
+
     def may_approve(self, identity: str) -> bool:
         """Whether somebody may let calls run, before any level is reached; and take that back."""
         if self.call_approvers:

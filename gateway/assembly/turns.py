@@ -1,6 +1,7 @@
 """What a turn is done with: answers, jobs of commands, what people see meanwhile."""
 
 from agent.delegation.pending_calls import Results
+from gateway.access.quota import Quota
 from gateway.assembly.agents import Agents
 from gateway.assembly.foundation import Foundation
 from gateway.assembly.lanes import Lanes
@@ -16,6 +17,7 @@ from gateway.streaming.live_answer import Streaming
 from gateway.toolkits import transcriber_of
 from gateway.turns.answer import AgentAnswer
 from gateway.turns.policy.due_turns import DueTurns
+from gateway.turns.policy.unasked import UnaskedTurns
 from gateway.turns.posts import TurnPosts
 from gateway.turns.runner import TurnRunner
 from storage.blobs.choosing import blobs_of
@@ -54,6 +56,7 @@ def _due(base: Foundation, agents: Agents, lanes: Lanes) -> DueTurns:
         base.outbound.notices,
         agents.toolkits.opening,
         _incoming(base, agents),
+        UnaskedTurns(base.live.part(lambda now: Quota(now.limits)), base.outbound.composer),
         lanes.held,
     )
 

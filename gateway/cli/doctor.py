@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from adapters.base import Adapter, AdapterError
 from adapters.checkup import Checkup
 from adapters.events import Conversation
-from adapters.platforms import PLATFORMS, configured
+from adapters.platforms import PLATFORMS, configured, private_chat
 from adapters.serving.listening import Listen
 from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
@@ -45,6 +46,7 @@ from gateway.toolkits import web_client
 from storage.errors import StoreError
 from storage.records.entries import message
 from storage.sql.store import SqlStore
+from storage.store import Transaction
 
 PATIENCE = 30.0
 """Seconds for each platform and each model."""
@@ -81,7 +83,8 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
     if short := too_short(config):
         text = f"{', '.join(short)}: too short to be taken out of the log; use a longer one"
         yield Finding("secrets", False, text)
-    yield await _database(config)
+    async for finding in _database(config):
+        yield finding
     if config.server.listen is not None:
         yield Finding("server", *await looked_at(Listen.parse(config.server.listen)))
     for adapter in platform_adapters(config):
@@ -121,16 +124,34 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
         yield Finding("escalation_model", False, text)
 
 
-async def _database(config: Config) -> Finding:
+async def _database(config: Config) -> AsyncIterator[Finding]:
     try:
         store = await SqlStore.open(config.storage.url)
         try:
             await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
+            silent = await store.read(partial(_without_chat, config=config))
         finally:
             await store.close()
     except StoreError as error:
-        return Finding("database", False, str(error))
-    return Finding("database", True, f"{store.description} can be written")
+        yield Finding("database", False, str(error))
+        return
+    yield Finding("database", True, f"{store.description} can be written")
+    if silent:
+        text = f"{', '.join(silent)} never wrote to the bot in private, so questions cannot be sent"
+        yield Finding("approvers", True, f"{text} there: they write /start to it once")
+
+
+def _without_chat(tx: Transaction, config: Config) -> list[str]:
+    """Those of the file who may decide and whom the bot cannot write to."""
+    access = config.access
+    deciders = config.tools.approvers or access.approvers or access.owners
+    here = {platform.name for platform in configured(config) if not platform.writes_first}
+    chats = {who: private_chat(who) for who in deciders}
+    return [
+        who
+        for who, chat in chats.items()
+        if chat is not None and chat.platform in here and not tx.directory.is_known(chat.address)
+    ]
 
 
 async def _platform(adapter: Adapter, config: Config) -> list[Finding]:

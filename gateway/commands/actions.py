@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from gateway.commands.activity import GoOn
 from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
 from gateway.commands.memory import DeleteNote, ForgetMe, KeepNotes, NotesPage
@@ -33,6 +34,7 @@ ACTIONS: dict[str, type[Action]] = {
         DiffPage,
         ForgetMe,
         ForgetPerson,
+        GoOn,
         Ignore,
         KeepNotes,
         KeepPerson,

@@ -1,12 +1,14 @@
 """What goes on, and what there is: /stop, /questions, /agents, /usage. They act at once."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from adapters.base import CommandSpec
 from gateway.commands.buttons import button
-from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply, Slow
+from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply, Slow
 from gateway.commands.performer import say
 from gateway.status.child_control import post_panel
+from gateway.turns.policy.unasked import GO_ON, MOST, go_on
 from gateway.views.delegations import NOTHING_DELEGATED, agents_text, family
 from gateway.views.transcripts import transcript
 from gateway.views.usage import conversation_usage, short_usage, whole_usage
@@ -14,6 +16,8 @@ from storage.records.questions import Question
 from storage.store import Transaction
 
 QUESTIONS_SHOWN = 10
+GOES_ON = f"▶️ I go on. After {MOST} more without a word from anybody I stop again."
+WENT_ON = "It goes on already."
 ALL = "all"
 """Of /usage: everything."""
 
@@ -24,6 +28,20 @@ def _stop(tx: Transaction, call: CommandCall) -> Outcome:
         return Reply("Stopped." if stopped else "Nothing was running.")
 
     return Slow(stop)
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn(Action):
+    """Let a session begin turns by itself again, which was kept from it after many in a row."""
+
+    session: int
+    name = GO_ON
+
+    def plan(self, tx: Transaction, call: CommandCall) -> Outcome:
+        def work(tx: Transaction) -> Reply:
+            return Reply(GOES_ON if go_on(tx, self.session, call.who) else WENT_ON)
+
+        return Act(work)
 
 
 def _questions(tx: Transaction, call: CommandCall) -> Outcome:

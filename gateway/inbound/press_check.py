@@ -9,6 +9,7 @@ from gateway.access.denials import NOT_YOURS
 from gateway.access.roles import Access
 from gateway.commands.registry import moves, refused
 from gateway.outbound.buttons import same_place
+from gateway.questions.deciders import UNDECIDED
 from gateway.questions.outcome import outcome
 from gateway.questions.service import Questions
 from gateway.status.child_control import OVER
@@ -29,7 +30,6 @@ from storage.store import Transaction
 
 UNKNOWN = "This button is not valid any more."
 DENIED = "This button is not yours to press."
-UNDECIDED = "You may not decide this. It stays open for those who may."
 
 
 class Why(Enum):
@@ -94,7 +94,8 @@ class PressCheck:
     ) -> Checked:
         question = tx.questions.get(number)
         if not self.access.may_decide(press.user.identity, question):
-            return Refused(Why.DENIED, UNDECIDED, button)
+            told = self.questions.deciders.refusal(tx, question, press.user.identity)
+            return Refused(Why.DENIED, told, button)
         if question.state is not QuestionState.OPEN:
             return Refused(Why.LATE, outcome(question), button)
         return button

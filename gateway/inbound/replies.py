@@ -4,6 +4,7 @@ where the agent asks them one thing."""
 from dataclasses import dataclass
 
 from adapters.events import Message
+from agent.text.markdown import escape
 from agent.text.untrusted import visible
 from gateway.access.roles import Access
 from gateway.commands.tree.siblings import is_on_path
@@ -21,9 +22,7 @@ CLOSED = (
     "this."
 )
 FILES = "Files are no part of an answer. The question is still open: answer it in words alone."
-NOT_YOURS = (
-    "You may not decide this. It stays open for those who may; what you wrote is talk to the bot."
-)
+TALK = "; what you wrote is talk to the bot."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,8 @@ class Replies:
         question = _question(tx, message)
         if question is not None and self._is_talk(question, message):
             tx.directory.audit("denied answer", message.user.identity, {"question": question.id})
-            self._tell(tx, message, NOT_YOURS)
+            refusal = self.questions.deciders.refusal(tx, question, message.user.identity)
+            self._tell(tx, message, escape(refusal).removesuffix(".") + TALK)
 
     def _asks_them(self, tx: Transaction, arrival: Arrival, message: Message) -> Question | None:
         """The one question that the agent asks whoever writes, in this conversation, on the branch

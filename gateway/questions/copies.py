@@ -59,9 +59,12 @@ class _Face:
 class Copies:
     composer: Composer
 
-    def post(self, tx: Transaction, question: Question, address: str, page: int = 0) -> None:
-        """One more copy of an open question, with buttons of its own."""
-        face = self._face(question, address, page)
+    def post(
+        self, tx: Transaction, question: Question, address: str, page: int = 0, note: str = ""
+    ) -> None:
+        """One more copy of an open question, with buttons of its own. `note`: what stands below it
+        as long as it is open, in Markdown."""
+        face = self._face(question, address, page, note)
         buttons = [button for button, _ in face.buttons]
         parcels = self.composer.post(address, face.before) if face.before else []
         parcels += self.composer.post(address, face.text, buttons=buttons)
@@ -123,7 +126,7 @@ class Copies:
             edit, *_ = self.composer.amend(button.address, text, end, message_id=here)
             tx.outbox.enqueue(edit)
 
-    def _face(self, question: Question, address: str, page: int = 0) -> _Face:
+    def _face(self, question: Question, address: str, page: int = 0, note: str = "") -> _Face:
         items = _items(question, page)
         labels = [item.label for item in items]
         offer = self.composer.offer(address, labels, [item.whole for item in items])
@@ -132,9 +135,9 @@ class Copies:
             (new_button(label, each.style, beside=beside, asks=_asks(each)), each.action)
             for each, label, beside in zip(items, offer.labels, _beside(offer.labels), strict=True)
         )
-        text = _joined(question.text, listing, question.details)
+        text = _joined(question.text, listing, question.details, note)
         if listing and not self.composer.fits(address, text):
-            return _Face(listing, _joined(question.text, question.details), buttons)
+            return _Face(listing, _joined(question.text, question.details, note), buttons)
         return _Face("", text, buttons)
 
 

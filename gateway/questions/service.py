@@ -16,6 +16,7 @@ from gateway.access.roles import Access
 from gateway.configuration.config import EscalationConfig
 from gateway.outbound.composer import Composer
 from gateway.questions.copies import Copies
+from gateway.questions.deciders import Deciders
 from gateway.questions.kinds import kind_of
 from gateway.questions.outcome import outcome
 from storage.records.buttons import AnswerInWords, ButtonRow, Decide, OnQuestion, ShowChoices
@@ -49,16 +50,23 @@ class Questions:
         return self.access.escalation
 
     @property
+    def deciders(self) -> Deciders:
+        return Deciders(self.access, self.composer)
+
+    @property
     def _copies(self) -> Copies:
         return Copies(self.composer)
 
     def ask(self, tx: Transaction, draft: QuestionDraft) -> Question:
-        """Store a question and post it: where it was asked, and where the policy's levels say."""
+        """Store a question and post it: where it was asked, and where the policy's levels say;
+        without levels, to those who may decide, where whoever asked may not."""
         if draft.expires is None:
             draft = replace(draft, expires=tx.now + self.policy.timeout)
         if trace := current_trace():
             draft = replace(draft, subject={**draft.subject, TRACE: trace})
         question = tx.questions.create(draft)
+        for address in self.deciders.chats(tx, question):
+            self.post(tx, question, address)
         self.post(tx, question, question.address)
         if kind_of(question).climbs:
             self._reach_levels(tx, question)
@@ -66,7 +74,8 @@ class Questions:
 
     def post(self, tx: Transaction, question: Question, address: str) -> None:
         """One more copy of an open question, with buttons of its own."""
-        self._copies.post(tx, question, address)
+        note = self.deciders.note(tx, question, address)
+        self._copies.post(tx, question, address, note=note)
 
     def press(self, tx: Transaction, button: ButtonRow, action: OnQuestion, press: Press) -> str:
         """Do what a press does that was checked; what the presser, and only the presser, is told:

@@ -8,6 +8,7 @@ from functools import partial
 from gateway.inbound.router import Router
 from gateway.outbound.delivery import Delivery
 from gateway.status.notices import Notices
+from gateway.turns.policy.unasked import waits
 from gateway.turns.scheduler import SessionScheduler
 from storage.news import Committed
 from storage.store import Store, Transaction
@@ -65,6 +66,6 @@ class Pipeline:
 
 def _is_due(tx: Transaction, platforms: set[str]) -> bool:
     """Whether something came from these platforms that is not answered, or is to be sent there."""
-    due = [row.address for row in tx.inbox.unfinished()]
+    due = [row.address for row in tx.inbox.unfinished() if not waits(tx, row)]
     due += [row.address for row in tx.outbox.pending()]
     return any(address.partition(":")[0] in platforms for address in due)

@@ -45,7 +45,14 @@ def event_of(
     elif not isinstance(rule, Once):
         lines.append("This was the last time.")
     text = "\n".join(lines)
-    return Event(TITLE, text, schedule.person, private=False, about=schedule.text)
+    return Event(
+        TITLE,
+        text,
+        schedule.person,
+        private=False,
+        about=schedule.text,
+        standing=not schedule.unasked,
+    )
 
 
 def _lateness(schedule: Schedule, zone: ZoneInfo, now: float, missed: int) -> list[str]:

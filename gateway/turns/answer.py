@@ -21,9 +21,12 @@ from gateway.streaming.model import Shown
 from gateway.turns.failures import no_answer
 from gateway.turns.messages import link_message, message_draft
 from gateway.turns.policy.busy_policy import BusyPolicy
+from gateway.turns.policy.unasked import spoken
 from gateway.turns.posts import TurnPosts
 from gateway.turns.turn import Turn
-from storage.records.inbox_outbox import InboxKind
+from storage.records.entries import Entry
+from storage.records.inbox_outbox import InboxKind, InboxRow
+from storage.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ class AgentAnswer:
             heard=None if live is None else live.heard,
             on_cut=partial(self.posts.of_cut, turn),
         )
-        tools = ToolRuns(run, self._asker(turn), on_files=partial(self.posts.of_files, turn))
+        files = partial(self.posts.of_files, turn)
+        tools = ToolRuns(run, self._asker(turn), on_files=files, person=turn.speaker)
         return Loop(calls, tools, partial(self._before_model, turn, agent.spec))
 
     async def _before_model(self, turn: Turn, spec: ModelSpec) -> None:
@@ -78,7 +82,7 @@ class AgentAnswer:
         await self.compacting.where_due(turn.journal, spec, Purpose(turn.address, turn.person))
 
     def _asker(self, turn: Turn) -> Asker:
-        subject = {"person": turn.person}
+        subject = {"person": turn.speaker}
         return Asker(self.questions, turn.journal.session, turn.address, subject)
 
     async def _steer(self, turn: Turn) -> None:
@@ -88,8 +92,13 @@ class AgentAnswer:
             if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.policy.joins(row, turn.rows[-1]) and is_ready(row):
-                await journal.append(message_draft(row), partial(link_message, row=row))
+                await journal.append(message_draft(row), partial(_steered, row=row))
                 turn.rows.append(row)
+
+
+def _steered(tx: Transaction, entry: Entry, row: InboxRow) -> None:
+    link_message(tx, entry, row)
+    spoken(tx, entry.session)
 
 
 def _place(turn: Turn) -> Place:

@@ -16,6 +16,7 @@ from agent.delegation.pending_calls import (
 )
 from gateway.questions.service import Questions
 from gateway.turns.messages import author_of
+from gateway.turns.policy.unasked import waits
 from gateway.turns.turn import RESULTS
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxKind, InboxRow, InboxState
@@ -52,7 +53,7 @@ def turn_on_record(tx: Transaction, session: int) -> RecordedTurn | None:
     said = [row for row in rows if row.entry is not None and row.kind not in RESULTS]
     if said:
         return RecordedTurn(said[-1].address, author_of(said[-1]))
-    results = [row for row in rows if row.kind in RESULTS]
+    results = [row for row in rows if row.kind in RESULTS and not waits(tx, row)]
     if not results:
         return None
     pending = pending_call(tx, results[0])
@@ -83,7 +84,10 @@ def end_everything(
     there was nothing. A model that was chosen meanwhile is no work: it answers from then on.
     `known`: what there is to be settled, if the leaf has not moved."""
     rows = [row for row in tx.inbox.unfinished(session) if row.kind is not InboxKind.MODEL]
-    leaf = tx.tree.claim(session).leaf
+    claimed = tx.tree.claim(session)
+    leaf = claimed.leaf
+    if claimed.unasked is not None:  # somebody is there
+        tx.tree.note_unasked(session, None)
     found = known if known is not None and known.leaf == leaf else unsettled(tx, leaf)
     path = list(found.tail)
     settle_running(tx, session, path)

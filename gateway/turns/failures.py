@@ -163,7 +163,7 @@ class Failures:
         return True
 
     def _give_up(self, tx: Transaction, session: int, due: "Due", error: Exception) -> bool:
-        rows = due(tx.inbox.unfinished(session))
+        rows = due(tx, session, tx.inbox.unfinished(session))
         rows = [row for row in rows if not _readable(row)] or rows
         if not rows:
             return False
@@ -224,7 +224,7 @@ def _arrival(update: Stored) -> Arrival:
     return Arrival(update.key, InboxKind(update.kind), update.conversation.address, asdict(update))
 
 
-Due = Callable[[list[InboxRow]], list[InboxRow]]
+Due = Callable[[Transaction, int, list[InboxRow]], list[InboxRow]]
 """Which of a session's unfinished rows a turn is about."""
 
 Ending = Callable[[Transaction], bool]

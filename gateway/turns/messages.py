@@ -24,6 +24,12 @@ def author_of(row: InboxRow) -> str:
     return f"{user['platform']}:{user['id']}" if user else ""
 
 
+def speaker_in(row: InboxRow) -> str:
+    """Identity of whose words it has answered: of /retry and /fan, who wrote the message."""
+    again = row.kind in (InboxKind.RETRY, InboxKind.FAN)
+    return str((again and row.payload.get("of")) or author_of(row))
+
+
 def message_draft(row: InboxRow, late: str = "") -> Draft:
     """A person's message as the model reads it, in a group with who speaks; or an event. `late`:
     a note on when it was said."""

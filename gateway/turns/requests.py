@@ -31,12 +31,16 @@ def _item(stored: Any) -> Any:
 class RetryRequest(Message):
     model: str = ""
     """By its name; "" for the session's own."""
+    of: str = ""
+    """Identity of who wrote what is answered again; "" in rows of older versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FanRequest(Message):
     models: tuple[str, ...]
     """One for each arm."""
+    of: str = ""
+    """As that of RetryRequest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

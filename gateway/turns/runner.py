@@ -42,7 +42,7 @@ class TurnRunner:
         """Do what is due in a session, first a turn that was begun; what fails each time is given
         up."""
         turns = [begun] if begun is not None else []
-        await self.failures.turns(partial(self._advance, turns), self.due.policy.due, session)
+        await self.failures.turns(partial(self._advance, turns), self.due.due, session)
 
     async def _advance(self, begun: list[Turn], session: int) -> None:
         """One turn after the other."""

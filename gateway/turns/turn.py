@@ -7,7 +7,7 @@ from agent.delegation.pending_calls import PendingCall
 from agent.runtime.journal import Journal
 from gateway.outbound.buttons import MenuItem
 from gateway.streaming.live_answer import OnRecord
-from gateway.turns.messages import author_of
+from gateway.turns.messages import author_of, speaker_in
 from gateway.turns.requests import RetryRequest, requested
 from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxKind, InboxRow
@@ -57,6 +57,12 @@ class Turn:
         """Identity of who asked."""
         asked_by = self.pending.person if self.pending is not None else ""
         return author_of(self.rows[-1]) or asked_by
+
+    @property
+    def speaker(self) -> str:
+        """Identity of whose words it acts on, and so for whom its tools do what they do: notes,
+        schedules, questions. After /retry that is who wrote the message, not who asked again."""
+        return speaker_in(self.rows[-1]) or self.person
 
     @property
     def model(self) -> str:

@@ -95,6 +95,19 @@ def is_cut(entry: Entry) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Unasked:
+    """What is kept of a session while its turns begin by themselves, since a person's word; see
+    gateway.turns.policy.unasked."""
+
+    turns: int
+    """How many there were in a row."""
+    row: int
+    """The inbox row of the last of them."""
+    told: str = ""
+    """Why the next ones wait, once people were told; "" where they were not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     id: int
     kind: SessionKind
@@ -107,6 +120,8 @@ class Session:
     parent_entry: int | None
     created: float
     run: Run | None = None
+    unasked: Unasked | None = None
+    """None where a person began the last turn."""
 
 
 @dataclass(frozen=True, slots=True)

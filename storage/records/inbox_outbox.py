@@ -69,6 +69,8 @@ class Event:
     """Whether nobody but this person and the bot reads the conversation."""
     about: str = ""
     """What people read of it where the agent cannot answer it; untrusted."""
+    standing: bool = False
+    """A person wanted it beforehand, as a schedule: it is their word, said now."""
 
 
 class InboxState(StrEnum):

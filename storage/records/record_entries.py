@@ -75,6 +75,12 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class TurnStopped:
     record: ClassVar = RecordKind.STOPPED
+    put_off: bool = False
+    """What it was to answer is answered later, in another turn; a model is told so."""
+
+
+def is_put_off(entry: Entry) -> bool:
+    return is_record(entry, RecordKind.STOPPED) and entry.body.get("put_off") is True
 
 
 @dataclass(frozen=True, slots=True)

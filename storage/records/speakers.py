@@ -28,7 +28,7 @@ _LOOKS = str.maketrans(
 )
 """Letters and brackets that look like ours; what is blank."""
 _WRAPPER = re.compile(
-    r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of|cut[\s_-]*off|event|kept[\s_-]*notes)(?![a-z0-9])"
+    r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of|cut[\s_-]*off|put[\s_-]*off|event|kept[\s_-]*notes)(?![a-z0-9])"
 )
 _ID = r"[\w./-]{1,80}"
 _ADDRESS = re.compile(rf"\W*\[\s*(?!image\b)[a-z]{{1,20}}\s*:\s*{_ID}\s*(?::\s*{_ID}\s*)?\]")

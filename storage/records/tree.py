@@ -15,6 +15,7 @@ from storage.records.entries import (
     SessionKind,
     Strand,
     Stretch,
+    Unasked,
 )
 
 
@@ -38,6 +39,10 @@ class Tree(Protocol):
     def hold(self, session: int, epoch: int) -> None:
         """EpochLost where the session is in another epoch; else it stays in this one until the
         transaction ends. For what a turn writes besides entries."""
+        ...
+
+    def note_unasked(self, session: int, unasked: Unasked | None) -> None:
+        """Keep what there is to know of turns that began by themselves."""
         ...
 
     def rename(self, session: int, title: str) -> Session: ...

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_ty
 from sqlalchemy import Column, Connection, Insert, Table, TextClause, bindparam, text
 
 from storage.json_text import dumps, loads
-from storage.records.entries import Entry, Run, Session, Usage
+from storage.records.entries import Entry, Run, Session, Unasked, Usage
 from storage.sql.schema import entries, sessions
 
 Rows = Sequence[Sequence[Any]]
@@ -146,7 +146,13 @@ UNPLACED = Shape(
     Entry, entries, only=("id", "session", "number", "kind", "body", "author", "tokens", "time")
 )
 """Without what is known from an entry's place on a path: `place_on_path` gives them that."""
-SESSIONS = Shape(Session, sessions, run=Shape(Run, sessions, role="run_role", number="run_number"))
+UNASKED = Shape(Unasked, sessions, turns="unasked_turns", row="unasked_row", told="unasked_told")
+SESSIONS = Shape(
+    Session,
+    sessions,
+    run=Shape(Run, sessions, role="run_role", number="run_number"),
+    unasked=UNASKED,
+)
 
 
 def usage_shape(table: Table) -> Shape[Usage]:

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from storage.sql.dialect import ID, Count, Words
 
-HEAD = "0066_grants"
+HEAD = "0067_unasked"
 """The newest migration. Read at start instead of Alembic, which is slow to import; a test keeps
 the two equal."""
 
@@ -59,6 +59,9 @@ sessions = Table(
     Column("created", Double, nullable=False),
     Column("run_role", Words),
     Column("run_number", Count),
+    Column("unasked_turns", Count),
+    Column("unasked_row", ID),
+    Column("unasked_told", Words),
 )
 Index(
     "sessions_run",

@@ -1,6 +1,6 @@
 """The tables of what tools keep. The others, and what holds for all tables, are in schema.py."""
 
-from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Table, Text
+from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Table, Text, false
 
 from storage.sql.dialect import ID, Count, Words
 from storage.sql.schema import metadata
@@ -36,6 +36,7 @@ schedules = Table(
     Column("created", Double, nullable=False),
     Column("fired", Double),
     Column("reason", Words, nullable=False),
+    Column("unasked", Boolean, nullable=False, server_default=false()),
 )
 for _name, _column in (("due", schedules.c.next), ("active", schedules.c.person)):
     Index(

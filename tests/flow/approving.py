@@ -22,6 +22,8 @@ class Launch:
     def __init__(self, *, hangs: bool = False) -> None:
         self.parameters: dict[str, Any] = {"type": "object"}
         self.launched: list[str] = []
+        self.people: list[str] = []
+        """Whom each was launched for."""
         self.hangs = hangs
         self.began = asyncio.Event()
         self.where = "the yard"
@@ -37,6 +39,7 @@ class Launch:
         assert call.asked is None, "the guard's question is not the tool's"
         line = str(call.arguments["what"])
         self.launched.append(line)
+        self.people.append(call.person)
         self.began.set()
         if self.hangs:
             await asyncio.Event().wait()

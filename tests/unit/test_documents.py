@@ -33,7 +33,8 @@ from gateway.commands.tree.labels import NAME_LIMIT
 from gateway.commands.tree.tree import PICTURED
 from gateway.configuration.config import Config, load
 from gateway.errors import ConfigError
-from gateway.inbound.press_check import DENIED, UNDECIDED, UNKNOWN
+from gateway.inbound.press_check import DENIED, UNKNOWN
+from gateway.questions.deciders import UNDECIDED
 from gateway.views.sessions import LONGEST_TITLE
 from storage.search.query import LONGEST_RESULT, LONGEST_TEXT, MOST_WORDS
 from storage.transfer.contents import tables

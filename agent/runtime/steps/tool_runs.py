@@ -44,6 +44,8 @@ class ToolRuns:
     on_tool: Callable[[str], None] | None = None
     """Told the name of each tool that starts."""
     on_files: OnFiles | None = None
+    person: str | None = None
+    """Identity of who the calls are made for; None: of who pays for the run."""
 
     async def run_calls(
         self, entry: Entry, calls: tuple[ToolCall, ...], begun: frozenset[tuple[int, str]]
@@ -118,10 +120,17 @@ class ToolRuns:
             session=self.run.journal.session,
             entry=entry.id,
             address=self.run.account.purpose.address,
-            person=self.run.account.purpose.person,
+            person=self._person(entry, call, asked),
             asked=asked,
             told=told,
         )
+
+    def _person(self, entry: Entry, call: ToolCall, asked: Question | None) -> str:
+        """Who a call is made for. One that waited stays theirs who it was made for, whose turn it
+        may be that runs it again."""
+        if asked is not None and asked_by(asked, entry.id, call.id) and "person" in asked.subject:
+            return str(asked.subject["person"])
+        return self.run.account.purpose.person if self.person is None else self.person
 
     async def _answer(self, entry: Entry, call: ToolCall, outcome: Outcome) -> None:
         if isinstance(outcome, Ask):

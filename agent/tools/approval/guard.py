@@ -15,6 +15,7 @@ from functools import partial
 from typing import assert_never
 
 from agent.errors import ToolError
+from agent.fairness import FairThreads
 from agent.settings import ToolRule
 from agent.text.untrusted import quote
 from agent.tools.approval.answer import (
@@ -70,6 +71,7 @@ COMMANDS = frozenset({"run_command", "execute_code"})
 WAITS = (
     "a person is asked whether this may be run; their answer comes later, so do not call it again"
 )
+_LOOKS = FairThreads(4, "looks at files that calls name")
 MOST_WAITING = 20
 """Calls of one chat's session that people are asked about at a time; a few more where several are
 made at once."""
@@ -221,7 +223,7 @@ class Guarded:
             # It ran, with approval, and asked something itself.
             return await self._tool.run(call)
         look = await self._binding(call)
-        bound = await asyncio.to_thread(look)
+        bound = await _LOOKS.run(call.address, look)
         if await self._used_grant(call, requested, bound):
             return await self._run_with(call, requested, look, bound.digests)
         return await self._ask(call, requested, bound)
@@ -262,7 +264,7 @@ class Guarded:
         try:
             return await self._tool.run(replace(call, changed=lambda: look().changed(approved)))
         except Changed as error:
-            bound = await asyncio.to_thread(look)
+            bound = await _LOOKS.run(call.address, look)
             return await self._ask(call, requested, bound, changed_text(error.paths))
 
     async def _ask(self, call: Call, requested: Requested, bound: Bound, why: str = "") -> Outcome:
@@ -290,7 +292,7 @@ class Guarded:
         if asked.subject.get("hash") != exact or not asks_in(asked, self._setting.home):
             return Done(CHANGED)  # in a fork, which has the call on its path too
         look, approved = await self._binding(call), files_of(asked)
-        bound = await asyncio.to_thread(look)
+        bound = await _LOOKS.run(call.address, look)
         if not self._guard.may_approve(asked.decided_by):
             name = quote(asked.decided_name or asked.decided_by)[1:-1]
             return await self._ask(call, requested, bound, no_right_text(name))

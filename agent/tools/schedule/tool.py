@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -154,8 +154,9 @@ class ScheduleTool:
         return Done(_told(found, zone, is_theirs=bool(known.zone)), also=partial(_create, draft))
 
 
-def _create(draft: ScheduleDraft, tx: Transaction, _: Entry) -> None:
-    tx.schedules.create(draft)
+def _create(draft: ScheduleDraft, tx: Transaction, entry: Entry) -> None:
+    unasked = tx.tree.session(entry.session).unasked is not None
+    tx.schedules.create(replace(draft, unasked=unasked))
 
 
 def _look(tx: Transaction, call: Call) -> _Known:

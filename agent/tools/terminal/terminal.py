@@ -148,7 +148,7 @@ class Terminal:
     async def named(self, call: Call, home: int, line: str, *, python: bool = False) -> Named:
         """The files that a command line, or a program, names."""
         found = await self.shell(call, home)
-        return await asyncio.to_thread(
+        look = partial(
             named,
             self.workspace(home),
             home,
@@ -160,6 +160,7 @@ class Terminal:
             written=self._written,
             mask=lambda text: self._mask(self._redact(text)),
         )
+        return await FILE_THREADS.run(call.address, look)
 
     async def _kept_shell(self, call: Call) -> Shell:
         return await self.store.read(lambda tx: tx.commands.shell(call.session, call.entry))

@@ -118,7 +118,9 @@ class RunCommand(_OfTerminal):
             in_words(shell),
             "shell",
             runs=self._how(self._seconds(arguments), background=arguments.background),
-            folder=await asyncio.to_thread(self._terminal.folder, self._setting.home, shell),
+            folder=await FILE_THREADS.run(
+                self._setting.address, partial(self._terminal.folder, self._setting.home, shell)
+            ),
         )
 
     async def binding(self, call: Call) -> Callable[[], Bound]:
@@ -185,7 +187,9 @@ class ExecuteCode(_OfTerminal):
             in_words(shell),
             "python",
             runs=self._how(arguments.timeout),
-            folder=await asyncio.to_thread(self._terminal.folder, self._setting.home, shell),
+            folder=await FILE_THREADS.run(
+                self._setting.address, partial(self._terminal.folder, self._setting.home, shell)
+            ),
         )
 
     async def binding(self, call: Call) -> Callable[[], Bound]:

@@ -22,6 +22,7 @@ from gateway.commands.on_message import NOT_HERE, shown_entry
 from gateway.turns.policy.limits import no_room_below
 from gateway.turns.requests import RetryRequest, request
 from gateway.views.entries import PERSONS, last_of
+from storage.records.entries import Entry
 from storage.records.inbox_outbox import InboxKind
 from storage.store import Transaction
 
@@ -39,12 +40,13 @@ def _retry(tx: Transaction, call: CommandCall, session: int) -> Outcome:
         return said
     waited_for = call.message.handle or call.pressed is not None
     reply = Reply("Asking again…") if waited_for else None  # the platform waits for an answer
-    return Move(session, said, RETRY, reply, again(call, RETRY, said, RetryRequest, model=model))
+    job = again(call, RETRY, said, RetryRequest, model=model)
+    return Move(session, said.id, RETRY, reply, job)
 
 
 def answerable(
     tx: Transaction, call: CommandCall, session: int, models: Sequence[str]
-) -> int | Reply:
+) -> Entry | Reply:
     """The last message of the path, or of the one to what the command was given on, which is to be
     answered again; else why it is not. `models`: those that are named for it."""
     context = call.context
@@ -69,16 +71,16 @@ def answerable(
     if not said:
         return Reply(NOBODY_SAID)
     full = no_room_below(tx, session, said[0].id, context.config.session)
-    return said[0].id if full is None else Reply(full)
+    return said[0] if full is None else Reply(full)
 
 
 def again(
-    call: CommandCall, kind: InboxKind, said: int, form: type[Message], **more: object
+    call: CommandCall, kind: InboxKind, said: Entry, form: type[Message], **more: object
 ) -> Job:
-    """Have a message (its entry) answered again by a job of a kind; `more`: what it asks for."""
+    """Have a message answered again by a job of a kind; `more`: what it asks for."""
     typed = call.message.message_id if call.pressed is None else ""
     message = replace(call.message, message_id=typed, reply_to="")
-    return Job(kind, request(form, message, **more), entry=said)
+    return Job(kind, request(form, message, of=said.author, **more), entry=said.id)
 
 
 RETRYING = (

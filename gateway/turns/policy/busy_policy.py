@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gateway.access.roles import Access
 from gateway.configuration.config import Busy, SessionConfig
-from gateway.turns.messages import author_of
+from gateway.turns.messages import author_of, speaker_in
 from gateway.turns.turn import TALK, Turn
 from storage.records.inbox_outbox import (
     InboxKind,
@@ -32,16 +32,21 @@ class BusyPolicy:
         person's decision started goes on, and so does what another conversation waits for."""
         if self.busy_at(turn.address) != "interrupt" or turn.rows[-1].kind not in TALK:
             return False
-        return row.address == turn.address and (
-            bool(row.payload["private"]) or self.may_join(turn.rows[-1], author_of(row))
-        )
+        return self.joins(row, turn.rows[-1]) or self._puts_off(row, turn.rows[-1])
 
     def joins(self, row: InboxRow, other: InboxRow) -> bool:
-        """Whether talk is answered together with other talk."""
-        return row.address == other.address and self.may_join(other, author_of(row))
+        """Whether talk is answered in one turn with other talk. What a turn does is done for one
+        person, so it answers the words of one."""
+        same = author_of(row) == author_of(other) == speaker_in(other)
+        return same and row.address == other.address
 
-    def may_join(self, row: InboxRow, author: str) -> bool:
-        return author == author_of(row) or self.access.is_owner(author)
+    def _puts_off(self, row: InboxRow, other: InboxRow) -> bool:
+        """Whether an owner's message is answered before another person's, whose turn runs: that
+        one begins again behind it. /retry and /fan belong to a place in the tree, so they end
+        first."""
+        messages = row.kind is other.kind is InboxKind.MESSAGE
+        others = author_of(row) != author_of(other) and row.address == other.address
+        return messages and others and self.access.is_owner(author_of(row))
 
     def may_cut(self, person: str | None, who: str, *, private: bool) -> bool:
         """Whether somebody may end the turn of a person without an answer; None: none runs, "":
@@ -51,9 +56,9 @@ class BusyPolicy:
         return who == person or (private and not person)
 
     def due(self, rows: list[InboxRow]) -> list[InboxRow]:
-        """What the next turn answers: a turn that was cut, with the talk that cut it; else what
-        came first, with what its author said since. Nobody waits for what happens by itself: fifty
-        reminders may be due at once."""
+        """What the next turn answers: a turn that was cut, with the talk of its author that cut it,
+        or an owner's talk that cut it alone; else what came first, with what its author said since.
+        Nobody waits for what happens by itself: fifty reminders may be due at once."""
         started = [row for row in rows if row.entry is not None]
         fresh = [row for row in rows if row.entry is None]
         fresh.sort(key=lambda row: row.kind is InboxKind.EVENT)
@@ -71,6 +76,8 @@ class BusyPolicy:
             chosen = [row for row in fresh[: fresh.index(said[0])] if row not in said]
             if chosen:
                 return chosen[:1]
+        if fresh and started[-1].entry is not None and self._puts_off(fresh[0], started[-1]):
+            started, fresh = fresh[:1], fresh[1:]
         for row in fresh:
             if not self._cuts(row, started[-1]):
                 break

@@ -18,9 +18,11 @@ from gateway.turns.messages import append_message, author_of, note_privacy
 from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.policy.late import note
 from gateway.turns.policy.limits import too_deep
+from gateway.turns.policy.unasked import UnaskedTurns
 from gateway.turns.turn import SAID, Turn
 from storage.records.entries import Draft, Entry
-from storage.records.inbox_outbox import InboxKind, InboxRow
+from storage.records.inbox_outbox import Arrival, InboxKind, InboxRow
+from storage.records.record_entries import TurnStopped, record_draft
 from storage.store import Store, Transaction
 from storage.tree.paths import from_first_kept
 
@@ -56,6 +58,7 @@ class DueTurns:
     notices: Notices
     opening: Opening
     incoming: Incoming
+    unasked: UnaskedTurns
     held: Callable[[Transaction, int], bool]
     """Whether somebody in another process keeps turns of a session from running."""
     _paths: Paths = field(default_factory=Paths, init=False)
@@ -72,6 +75,10 @@ class DueTurns:
             return None
         found = self._begin_in(tx, session, unfinished, self._paths.get(session))
         return found if isinstance(found, Turn) else None
+
+    def due(self, tx: Transaction, session: int, unfinished: list[InboxRow]) -> list[InboxRow]:
+        """What the next turn answers of a session's unfinished rows."""
+        return self.policy.due(self.unasked.ready(tx, session, unfinished))
 
     def begin_no_more(self) -> None:
         """Let the turns that run come to their end, and begin no other in this process: what is due
@@ -113,8 +120,10 @@ class DueTurns:
         self, tx: Transaction, session: int, unfinished: list[InboxRow], known: Known
     ) -> _Found:
         """The turn that is due. `known`: the path to the leaf, if that is still so."""
-        rows = self.policy.due(unfinished)
-        if not rows or self.held(tx, session):
+        if self.held(tx, session):
+            return None
+        if not (rows := self.due(tx, session, unfinished)):
+            self.unasked.tell(tx, session, unfinished)
             return None
         if dropped := [row for row in rows if self._is_for_nobody(row)]:
             tx.inbox.finish([row.id for row in dropped])
@@ -132,6 +141,9 @@ class DueTurns:
                 self._refuse(tx, rows, full)
                 due = tx.inbox.unfinished(session)  # others may have something due
                 return self._begin_in(tx, session, due, known)
+        self.unasked.begins(tx, session, rows[0], claimed.unasked)
+        if path and (put_off := _put_off(unfinished, rows)):
+            _begin_later(tx, session, put_off, rows[0], path)
         left = len(unfinished) > len(rows)
         return self._turn(tx, session, claimed.epoch, path, rows, left=left)
 
@@ -180,6 +192,26 @@ class DueTurns:
         for parcel in self.composer.post(rows[-1].address, why):
             tx.outbox.enqueue(parcel)
         tx.inbox.finish([row.id for row in rows])
+
+
+def _put_off(unfinished: list[InboxRow], rows: list[InboxRow]) -> list[InboxRow]:
+    """The rows of a turn that was cut for somebody else, who is answered first."""
+    if rows[0].kind is not InboxKind.MESSAGE or rows[0].entry is not None:
+        return []
+    return [row for row in unfinished if row.entry is not None and row.kind is InboxKind.MESSAGE]
+
+
+def _begin_later(
+    tx: Transaction, session: int, rows: list[InboxRow], before: InboxRow, path: list[Entry]
+) -> None:
+    """Have rows answered behind another, as if they came now: below what that one comes to."""
+    settle_running(tx, session, path)
+    draft = record_draft(TurnStopped(put_off=True))
+    path.append(tx.tree.append(session, draft, after=path[-1].id))
+    tx.inbox.finish([row.id for row in rows])
+    for row in rows:
+        key = f"{row.key}:behind:{before.id}"
+        tx.inbox.receive(Arrival(key, row.kind, row.address, row.payload, session))
 
 
 def _is_fresh(row: InboxRow) -> bool:

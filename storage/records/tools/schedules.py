@@ -30,6 +30,8 @@ class ScheduleDraft:
     """The time zone of the rule."""
     next: float
     """Unix seconds."""
+    unasked: bool = False
+    """A turn that began by itself made it: it is nobody's word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Schedule:
     """When it was done last, by the clock at that time."""
     reason: str
     """Why it is paused, where no person wanted it; for people."""
+    unasked: bool = False
+    """See ScheduleDraft."""
 
 
 class Schedules(Protocol):

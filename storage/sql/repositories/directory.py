@@ -47,6 +47,7 @@ _THREAD = select(threads.c.address).where(threads.c.address == bindparam("at"))
 _NOTE_THREAD = upsert(threads, ["address", "channel", "opened", "refused"], key=["address"])
 _REFUSE_THREAD = update(threads).where(threads.c.address == bindparam("at")).values(refused=True)
 _THREADS = select(threads.c.address, threads.c.channel, threads.c.opened, threads.c.refused)
+_IS_KNOWN = select(conversations.c.address).where(conversations.c.address == bindparam("at"))
 _KNOWN = select(people.c.name).where(people.c.identity == bindparam("identity"))
 _GREET = upsert(people, ["identity", "name", "first_seen"], key=["identity"], change=["name"])
 _AUDIT = insert(audit)
@@ -73,6 +74,9 @@ class SqlDirectory:
     def bind(self, address: str, session: int) -> None:
         _BIND.later(self._connection, _of_conversation(address) | {"session": session})
         self.join(session, address)
+
+    def is_known(self, address: str) -> bool:
+        return self._connection.execute(_IS_KNOWN, {"at": address}).scalar() is not None
 
     def set_private(self, address: str, identity: str) -> None:
         values = _of_conversation(address) | {"private_with": identity}
@@ -120,6 +124,9 @@ class SqlDirectory:
     def cursors(self, platform: str) -> Mapping[str, str]:
         rows = self._connection.execute(_CURSORS, {"platform": platform})
         return {row.address: row.cursor for row in rows}
+
+    def name_of(self, identity: str) -> str:
+        return str(self._connection.execute(_KNOWN, {"identity": identity}).scalar() or "")
 
     def greet(self, identity: str, name: str) -> bool:
         known = self._connection.execute(_KNOWN, {"identity": identity}).scalar()

@@ -31,12 +31,14 @@ from storage.records.entries import (
     SessionKind,
     Strand,
     Stretch,
+    Unasked,
 )
 from storage.sql.prepared import Prepared
 from storage.sql.repositories import bulk, tree_queries
 from storage.sql.rows import (
     ENTRIES,
     SESSIONS,
+    UNASKED,
     Shape,
     insert_row,
 )
@@ -122,6 +124,11 @@ _RENAME = Prepared(
     .values(title=bindparam("called"))
     .returning(*SESSIONS.columns)
 )
+_NOTE_UNASKED = (
+    update(sessions)
+    .where(sessions.c.id == bindparam("session"))
+    .values({column.name: bindparam(column.name) for column in UNASKED.columns})
+)
 _COMPLETE = Prepared(
     update(sessions)
     .where(sessions.c.id == bindparam("session"))
@@ -179,6 +186,11 @@ class SqlTree:
         found = self._session(_LOCKED_SESSION, session)
         if found.epoch != epoch:
             raise _lost(found, epoch)
+
+    def note_unasked(self, session: int, unasked: Unasked | None) -> None:
+        values: dict[str, Any] = {"session": session}
+        UNASKED.write(unasked, values)
+        self._connection.execute(_NOTE_UNASKED, values)
 
     def rename(self, session: int, title: str) -> Session:
         return self._session(_RENAME, session, called=title)

@@ -9,7 +9,16 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, given
 
-from agent.runtime.context import CUT_OFF, INTERRUPTED, WAITING, context, conversation, grown, steps
+from agent.runtime.context import (
+    CUT_OFF,
+    INTERRUPTED,
+    PUT_OFF,
+    WAITING,
+    context,
+    conversation,
+    grown,
+    steps,
+)
 from storage.records.entries import CUT, Entry, Json, Kind, message, record
 from storage.records.speakers import spoken
 from storage.tree.paths import from_first_kept
@@ -461,3 +470,17 @@ def test_an_answer_that_broke_off_is_followed_by_word_of_it() -> None:
         message("user", "go on"),
     ]
     assert context(path[:2]) == context(path)[:3]
+
+
+def put_off() -> Step:
+    return Kind.RECORD, record("stopped", put_off=True)
+
+
+def test_what_is_answered_later_is_told_so_in_its_place() -> None:
+    path = path_of(user("Ann: do it"), put_off(), user("Olga: hello"))
+    told = [str(each["content"]) for each in context(path)]
+    assert told == ["Ann: do it", PUT_OFF, "Olga: hello"]
+    called = path_of(user("do it"), assistant(None, "a"), result("a", "done"), put_off(), user("x"))
+    assert [m["role"] for m in context(called)] == ["user", "assistant", "tool", "user", "user"]
+    before = grown(None, called[:4], None)
+    assert grown(before, called, None).messages == context(called)

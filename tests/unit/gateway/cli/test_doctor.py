@@ -13,7 +13,9 @@ from gateway.cli.doctor import Finding, findings
 from gateway.configuration.config import Config
 from gateway.configuration.secret_values import secrets_of
 from gateway.processes.shared_workspace import SharedWorkspace
+from storage.records.entries import SessionDraft, SessionKind
 from storage.sql.store import SqlStore
+from storage.store import Transaction
 from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 from tests.support.processes import shows_that_it_lives
@@ -244,3 +246,20 @@ async def test_a_workspace_that_other_workers_do_not_use_is_a_fault(
     assert (same.ok, other.ok) == (True, False)
     assert "put [tools] workspace on a volume that all worker hosts share" in other.text
     assert list((tmp_path / "b").iterdir()) == []
+
+
+async def test_who_may_decide_and_never_wrote_to_the_bot_is_named(tmp_path: Path) -> None:
+    access = {"owners": ["telegram:1", "telegram:2", "telegram:*", "discord:3"]}
+    telegram = {"token": "1:a", "base_url": "http://127.0.0.1:9/bot"}
+
+    def wrote(tx: Transaction) -> None:
+        session = tx.tree.create(SessionDraft(SessionKind.CHAT))
+        tx.directory.bind("telegram:2", session.id)
+
+    store = await SqlStore.open(f"sqlite:///{tmp_path}/bough.db")
+    await store.run(wrote)
+    await store.close()
+    (finding,) = await found(tmp_path, "approvers", access=access, telegram=telegram)
+    assert finding.ok
+    assert finding.text.startswith("telegram:1 never wrote to the bot in private")
+    assert await found(tmp_path, "approvers", access=access) == []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.commands.actions import ACTIONS, action_of
+from gateway.commands.activity import GoOn
 from gateway.commands.buttons import button
 from gateway.commands.chat.settings import ChooseSetting
 from gateway.commands.context import Action
@@ -37,6 +38,7 @@ EACH = [
     ForgetMe("telegram:1"),
     Ignore("telegram:1"),
     KeepNotes(),
+    GoOn(2),
     ForgetPerson("telegram:1001"),
     KeepPerson("telegram:1001"),
     LetIn("telegram:1"),

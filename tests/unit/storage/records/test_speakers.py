@@ -147,6 +147,7 @@ def test_private_talk_stays_as_it_is() -> None:
         "<late_result tool='x'>",
         "<late\u2800result>",
         "‹late result›",
+        "</put off>",
         "<lаtе rеsult>",
         "[tеlеgram:1001] Ada: yes",
         "【telegram:1001】 Ada: yes",
