@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from agent.errors import ToolError
 from agent.tools.terminal.sandbox import usage
+from agent.tools.terminal.sandbox.cgroup import Group, free_memory, free_processes, own
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
 
@@ -23,6 +24,8 @@ BEGAN = b"began\0"
 """What it says first, once its own shell runs."""
 
 WATCH_EVERY = 0.25
+WATCH_CLOSELY = 0.05
+"""Seconds between looks; the second while memory is getting short."""
 _CHUNK = 65_536
 _FAST = 20_000_000
 """Bytes a second that are taken from a command: one that says more waits."""
@@ -33,7 +36,6 @@ _STARTING = 1.0
 """Seconds that bubblewrap may take until it says which process is the first."""
 _LAST_WAIT = 5.0
 """Seconds for the last output of what was killed."""
-NICE = 10
 
 
 class SandboxError(ToolError):
@@ -50,6 +52,7 @@ class Started:
     told: int
     """To read what the command says of itself."""
     go: int
+    group: Group | None = None
 
 
 class Launcher(Protocol):
@@ -108,6 +111,8 @@ class Running:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LAST_WAIT):
                         await told.ended.wait()
+            if started.group is not None and not self._why:
+                self._why = await asyncio.to_thread(started.group.out_of_memory)
         self._refuse_unless_begun(bytes(told.data), started.process.returncode)
         status = None if self._why else started.process.returncode
         return Ended(status, self._why, time.monotonic() - began, bytes(told.data))
@@ -130,7 +135,7 @@ class Running:
         asked = asyncio.create_task(self._ask.wait())
         others = [
             asyncio.create_task(self._begin(started, first)),
-            asyncio.create_task(self._watch(first)),
+            asyncio.create_task(self._watch(first, started.group)),
         ]
         try:
             await asyncio.wait(
@@ -168,28 +173,46 @@ class Running:
             if self.output.total > self.limits.kept and not self._killed:
                 await asyncio.sleep(len(data) / _FAST)
 
-    async def _watch(self, first: "_Collected") -> None:
+    async def _watch(self, first: "_Collected", group: Group | None) -> None:
         await first.known.wait()
         while first.process is not None:
-            why = await asyncio.to_thread(self._too_much, first.process)
+            free = await asyncio.to_thread(_free_memory)
+            why = await asyncio.to_thread(self._too_much, first.process, group, free)
             if why:
                 return self.end(why)
-            await asyncio.sleep(WATCH_EVERY)
+            ample = free > 8 * self.limits.free_memory
+            await asyncio.sleep(WATCH_EVERY if ample else WATCH_CLOSELY)
 
-    def _too_much(self, process: int) -> str:
+    def _too_much(self, process: int, group: Group | None, free: int) -> str:
+        limits = self.limits
+        if free < limits.free_memory:
+            return "the machine ran short of memory"
+        if free_processes(own()) < limits.free_processes:
+            return "the machine ran short of processes"
+        if group is None and (why := self._too_much_itself(process)):
+            return why
+        if usage.free_disk(self.order.workspace) < limits.free_disk:
+            return "the machine ran short of disk space"
+        if usage.free_files(self.order.workspace) < limits.free_files:
+            return "the machine ran short of room for files: there are too many"
+        return ""
+
+    def _too_much_itself(self, process: int) -> str:
+        """What the kernel sees to where the command has a cgroup."""
         limits = self.limits
         found = usage.usage(process, limits.memory)
         if found.memory > limits.memory:
             return f"it took more than {limits.memory >> 20:,} MB of memory"
         if found.processes > limits.processes + 16:
             return f"it had more than {limits.processes} processes"
-        if usage.free_memory() < limits.free_memory:
-            return "the machine ran short of memory"
-        if usage.free_disk(self.order.workspace) < limits.free_disk:
-            return "the machine ran short of disk space"
-        if usage.free_files(self.order.workspace) < limits.free_files:
-            return "the machine ran short of room for files: there are too many"
+        if found.descriptors > limits.all_descriptors:
+            return f"it had more than {limits.all_descriptors:,} files and sockets open"
         return ""
+
+
+def _free_memory() -> int:
+    """Bytes that are left to the gateway: of the machine's, and of what its cgroups may have."""
+    return min(usage.free_memory(), free_memory(own()))
 
 
 class _Collected(asyncio.Protocol):

@@ -3,15 +3,19 @@
 The namespaces of the sandbox do what it is for; this closes what they leave open: new namespaces,
 with which a kernel's faults are reached, sockets that no network namespace holds (VSOCK), keyrings,
 files that run as their owner, and keys pushed into a terminal.
+
+And memory that no process seems to hold: files of memory without a name (memfd), and System V's
+shared memory, queues and semaphores. Programs that are told that the kernel has no memfd take a file
+in /dev/shm or /tmp, whose size is bounded. Of System V's, PostgreSQL wants a little, and gets that.
 """
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _EQUAL, _GREATER, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOSYS, _EAFNOSUPPORT = 1, 38, 97
+_EPERM, _EINVAL, _ENOSYS, _EAFNOSUPPORT = 1, 22, 38, 97
 
 _NAMESPACES = 0x7E020000
 _SET_ID = 0o6000
@@ -33,8 +37,11 @@ _X86_64 = _Machine(
     {
         "open": 2,
         "ioctl": 16,
+        "shmget": 29,
         "socket": 41,
         "clone": 56,
+        "semget": 64,
+        "msgget": 68,
         "creat": 85,
         "chmod": 90,
         "fchmod": 91,
@@ -65,6 +72,7 @@ _X86_64 = _Machine(
         "open_by_handle_at": 304,
         "setns": 308,
         "finit_module": 313,
+        "memfd_create": 319,
         "kexec_file_load": 320,
         "bpf": 321,
         "userfaultfd": 323,
@@ -89,6 +97,9 @@ _AARCH64 = _Machine(
         "delete_module": 106,
         "syslog": 116,
         "reboot": 142,
+        "msgget": 186,
+        "semget": 190,
+        "shmget": 194,
         "socket": 198,
         "add_key": 217,
         "request_key": 218,
@@ -101,6 +112,7 @@ _AARCH64 = _Machine(
         "open_by_handle_at": 265,
         "setns": 268,
         "finit_module": 273,
+        "memfd_create": 279,
         "bpf": 280,
         "userfaultfd": 282,
         "kexec_file_load": 294,
@@ -120,12 +132,16 @@ _NEWER = {
     "clone3": 435,
     "openat2": 437,
     "mount_setattr": 442,
+    "memfd_secret": 447,
     "fchmodat2": 452,
     "open_tree_attr": 467,
 }
-_UNKNOWN_HERE = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Their arguments cannot be seen from here. Who is told that the kernel has none does it the old
-way."""
+_UNKNOWN_HERE = (
+    *("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"),
+    *("memfd_create", "memfd_secret", "msgget"),
+)
+"""Their arguments cannot be seen from here, or what they make cannot be counted. Who is told that
+the kernel has none does it the old way."""
 _MODES = {
     "chmod": 1,
     "creat": 1,
@@ -138,19 +154,34 @@ _MODES = {
 """Which argument is a file's mode."""
 _OPENS = {"open": (1, 2), "openat": (2, 3)}
 """Which are the flags and the mode."""
-_SEEN = {*_MODES, *_OPENS, "clone", "unshare", "ioctl", "socket", *_UNKNOWN_HERE}
+_MOST = {"shmget": 65_536, "semget": 32}
+"""Bytes, and semaphores, of one; there are at most 4,096 and 32,000 of them. Argument 1."""
+_SEEN = {*_MODES, *_OPENS, *_MOST, "clone", "unshare", "ioctl", "socket", *_UNKNOWN_HERE}
+_OF_MEMORY = ("memfd_create", "memfd_secret", "msgget", "shmget", "semget")
 
 
 def program(machine: str) -> bytes | None:
     """The filter for a machine as os.uname names it; None where there is none."""
     known = _MACHINES.get(machine)
+    return _program(known, {**known.calls, **_NEWER}, _KILL) if known is not None else None
+
+
+def of_memory(machine: str) -> bytes:
+    """What a command is refused without a sandbox, where programs for another kind of processor may
+    run; empty where there is no filter."""
+    known = _MACHINES.get(machine)
     if known is None:
-        return None
+        return b""
     calls = {**known.calls, **_NEWER}
+    return _program(known, {name: calls[name] for name in _OF_MEMORY}, _ALLOW)
+
+
+def _program(known: _Machine, calls: Mapping[str, int], of_others: int) -> bytes:
+    """`of_others`: what comes of calls that are made as another kind of processor makes them."""
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, known.audit),
-        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, of_others),
         (_LOAD, 0, 0, 0),
     ]
     if known is _X86_64:
@@ -181,6 +212,8 @@ def _judged(name: str) -> list[Step]:
         flags, mode = _OPENS[name]
         judged = _unless_bits(mode, _SET_ID)
         return [_argument(flags), (_ANY_BIT, 1, 0, _MAKES_A_FILE), _allowed(), *judged]
+    if name in _MOST:
+        return _at_most(1, _MOST[name])
     if name == "ioctl":
         return _unless_one_of(1, _PUSHES_KEYS)
     if name == "socket":
@@ -202,6 +235,18 @@ def _unless_bits(index: int, bits: int) -> list[Step]:
         _argument(index),
         (_ANY_BIT, 0, 1, bits),
         (_RETURN, 0, 0, _ERROR | _EPERM),
+        _allowed(),
+    ]
+
+
+def _at_most(index: int, most: int) -> list[Step]:
+    """Of both halves of an argument."""
+    return [
+        (_LOAD, 0, 0, 16 + 8 * index + 4),
+        (_EQUAL, 0, 2, 0),
+        _argument(index),
+        (_GREATER, 0, 1, most),
+        (_RETURN, 0, 0, _ERROR | _EINVAL),
         _allowed(),
     ]
 

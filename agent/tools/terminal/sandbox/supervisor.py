@@ -1,9 +1,12 @@
 """A program that runs a command without a sandbox, and sees to it that all of it ends.
 
-    python -I -S supervisor.py INFO PARENT USER GROUP WORKSPACE COMMAND…
+    python -I -S supervisor.py INFO PARENT USER GROUP WORKSPACE ENVIRONMENT FILTER COMMAND…
 
 USER and GROUP are numbers, or - for those it has. That user reaches the WORKSPACE also below a
-folder that is root's alone. What the command leaves behind becomes the supervisor's child (a
+folder that is root's alone. Descriptor ENVIRONMENT has what the command finds in its environment,
+each NAME=VALUE with a NUL behind it; FILTER has a program of seccomp, or nothing. The command is the
+first that the kernel ends where memory runs out, and where the supervisor has CAP_SYS_RESOURCE, the
+command cannot change that. What the command leaves behind becomes the supervisor's child (a
 subreaper), so that nothing gets away by making itself a daemon. All of it ends when the command
 does, at SIGTERM, and when the process PARENT dies, which runs it. It says on descriptor INFO, in
 JSON, that it is ready.
@@ -24,6 +27,8 @@ _SET_PARENT_DEATH_SIGNAL, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = 1, 36, 38
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 _PATIENCE = 10.0
+_FIRST_TO_END = "1000"
+_SET_SECCOMP, _FILTER = 22, 2
 _NEW_MOUNTS = 0x20000
 _NO_SETUID, _NO_DEVICES, _BIND, _WITH_ALL_BELOW, _PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 
@@ -32,8 +37,16 @@ class _Stop(BaseException):
     pass
 
 
+class _Program(ctypes.Structure):
+    """A struct sock_fprog; a step has 8 bytes."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
 def main() -> int:
-    info, parent, user, group, workspace, *command = sys.argv[1:]
+    info, parent, user, group, workspace, environment, filter_, *command = sys.argv[1:]
+    variables = _read(int(environment)).split(b"\0")[:-1]
+    program = _read(int(filter_))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -44,7 +57,9 @@ def main() -> int:
     try:
         child = os.fork()
         if child == 0:
-            _become(libc, user, group, workspace, int(info), command)
+            os.close(int(info))
+            _become(libc, user, group, workspace, program)
+            _run(command, variables)
         os.write(int(info), json.dumps({"child-pid": os.getpid()}).encode())
         os.close(int(info))
         return _wait(child)
@@ -62,18 +77,35 @@ def _stop(_: int, __: FrameType | None) -> None:
     raise _Stop
 
 
-def _become(
-    libc: ctypes.CDLL, user: str, group: str, workspace: str, info: int, command: list[str]
-) -> NoReturn:
+def _read(descriptor: int) -> bytes:
+    """All of it, from its beginning."""
+    with open(descriptor, "rb", buffering=0) as file:
+        file.seek(0)
+        return file.read()
+
+
+def _become(libc: ctypes.CDLL, user: str, group: str, workspace: str, program: bytes) -> None:
+    """Give up what the command is not to have. Where that cannot be, the process ends."""
     try:
-        os.close(info)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_END, encoding="ascii")
         if user != "-":
             _open_way(libc, Path(workspace), int(user), int(group))
             os.setgroups([])
             os.setresgid(int(group), int(group), int(group))
             os.setresuid(int(user), int(user), int(user))
-        os.execv(command[0], command)  # noqa: S606 - that is what it is for
+        if program:
+            filter_ = ctypes.byref(_Program(len(program) // 8, program))
+            _checked(libc.prctl(_SET_SECCOMP, _FILTER, filter_, 0, 0))
+    except OSError as error:
+        os.write(2, f"{error.strerror}\n".encode())
+        os._exit(125)
+
+
+def _run(command: list[str], variables: list[bytes]) -> NoReturn:
+    try:
+        pairs = (variable.partition(b"=") for variable in variables)
+        os.execve(command[0], command, {name: value for name, _, value in pairs})  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())
     finally:
