@@ -1,6 +1,8 @@
 """Real commands in a real sandbox, for tests."""
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - a user that a test becomes may not read these
+import encodings.ascii  # noqa: F401
 import multiprocessing
 import os
 from multiprocessing.connection import Connection
@@ -68,12 +70,12 @@ async def ran(
     return ended, command.output.whole().decode(errors="replace")
 
 
-def ran_as(user: int, line: str, workspace: Path) -> tuple[int | None, str]:
+def ran_as(user: int, line: str, workspace: Path, limits: Limits = SMALL) -> tuple[int | None, str]:
     """Exit status and output of a command that a gateway of an ordinary user runs. For tests that
     run as root."""
     need_bubblewrap()
     receiving, sending = _fork.Pipe(duplex=False)
-    process = _fork.Process(target=_as, args=(user, line, workspace, sending))
+    process = _fork.Process(target=_as, args=(user, line, workspace, limits, sending))
     process.start()
     sending.close()
     try:
@@ -83,11 +85,11 @@ def ran_as(user: int, line: str, workspace: Path) -> tuple[int | None, str]:
     return found
 
 
-def _as(user: int, line: str, workspace: Path, sending: Connection) -> None:
+def _as(user: int, line: str, workspace: Path, limits: Limits, sending: Connection) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    ended, said = asyncio.run(ran(confined(workspace), line, workspace))
+    ended, said = asyncio.run(ran(confined(workspace, limits), line, workspace, limits))
     sending.send((ended.status, said))
 
 

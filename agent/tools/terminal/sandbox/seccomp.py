@@ -5,8 +5,9 @@ with which a kernel's faults are reached, sockets that no network namespace hold
 files that run as their owner, and keys pushed into a terminal.
 
 And memory that no process seems to hold: files of memory without a name (memfd), and System V's
-shared memory, queues and semaphores. Programs that are told that the kernel has no memfd take a file
-in /dev/shm or /tmp, whose size is bounded. Of System V's, PostgreSQL wants a little, and gets that.
+shared memory, queues and semaphores. Programs that are told that the kernel has no memfd take a
+file in /dev/shm or /tmp, whose size is bounded. Of System V's, PostgreSQL wants a little, and gets
+that.
 """
 
 import struct

@@ -4,9 +4,9 @@
 
 USER and GROUP are numbers, or - for those it has. That user reaches the WORKSPACE also below a
 folder that is root's alone. Descriptor ENVIRONMENT has what the command finds in its environment,
-each NAME=VALUE with a NUL behind it; FILTER has a program of seccomp, or nothing. The command is the
-first that the kernel ends where memory runs out, and where the supervisor has CAP_SYS_RESOURCE, the
-command cannot change that. What the command leaves behind becomes the supervisor's child (a
+each NAME=VALUE with a NUL behind it; FILTER has a program of seccomp, or nothing. The command is
+the first that the kernel ends where memory runs out, and where the supervisor has CAP_SYS_RESOURCE,
+the command cannot change that. What the command leaves behind becomes the supervisor's child (a
 subreaper), so that nothing gets away by making itself a daemon. All of it ends when the command
 does, at SIGTERM, and when the process PARENT dies, which runs it. It says on descriptor INFO, in
 JSON, that it is ready.
