@@ -13,7 +13,7 @@ from agent.tools.terminal import shell, telling
 from agent.tools.terminal.commands import Going, Over, Seen, Wanted
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
 from agent.tools.terminal.sandbox.bubblewrap import BASE
-from agent.tools.terminal.sandbox.cgroup import Delegated, delegated
+from agent.tools.terminal.sandbox.cgroup import groups
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits
 from agent.tools.terminal.sandbox.output import Output
@@ -328,11 +328,9 @@ class Terminal:
             place = prepare(self.workspace(home).root, self._ours, self._secret)
         except WorkspaceError as error:
             raise ToolError(f"{error}; nothing was done") from None
-        found = delegated()
-        groups = found if isinstance(found, Delegated) else None
         if self._config.sandbox == "none":
-            return Unconfined(without(), place, self._limits, groups), place
-        return Bubblewrap(look(), place, self._limits, self._config.network, groups), place
+            return Unconfined(without(), place, self._limits, groups()), place
+        return Bubblewrap(look(), place, self._limits, self._config.network, groups()), place
 
 
 def _is_folder(workspace: Workspace, path: str) -> bool:

@@ -165,7 +165,7 @@ read -r said <&3 && [ "$said" = go ] || exit 125
 mapfile -t -d '' said <&5 && set -- "${{said[@]}}" || exit 125
 unset said
 exec 3<&- 5<&-
-ulimit -c 0 -n {limits.descriptors} || exit 125
+ulimit -c 0 -n {limits.descriptors} -i {limits.signals} || exit 125
 ulimit -f {limits.file // 1_024} -d {limits.memory // 1_024} || exit 125
 [ -z "$4" ] || ulimit -u {limits.processes} || exit 125
 umask 022

@@ -13,6 +13,7 @@ Blocks.
 """
 
 import itertools
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ from functools import cache
 from pathlib import Path
 
 from agent.tools.terminal.sandbox.limits import Limits
-from agent.tools.terminal.sandbox.usage import descendants
 
 GATEWAY, COMMANDS = "gateway", "commands"
 UNLIMITED = 1 << 62
@@ -38,6 +38,7 @@ _RECLAIMABLE = ("inactive_file", "active_file", "slab_reclaimable")
 _PATIENCE = 5.0
 """Seconds for the kernel to end what is left in a group."""
 _numbers = itertools.count(1)
+log = logging.getLogger(__name__)
 
 
 class NotDelegatedError(Exception):
@@ -141,17 +142,27 @@ class Delegated:
 def delegated() -> Delegated | NotDelegatedError:
     """What this process has for its commands, looked at once. It moves into a group of its own."""
     try:
-        return take(own())
+        found = take(own())
     except NotDelegatedError as error:
+        log.info("commands have no cgroup: %s", error)
         return error
     except OSError as error:
-        return NotDelegatedError(f"its cgroup could not be shared out: {error.strerror}")
+        log.warning("commands have no cgroup: it could not be shared out: %s", error)
+        return NotDelegatedError(f"that of the gateway could not be shared out: {error.strerror}")
+    log.info("each command has a cgroup below %s", found.commands)
+    return found
+
+
+def groups() -> Delegated | None:
+    """The same, for who does not ask why there is none."""
+    found = delegated()
+    return found if isinstance(found, Delegated) else None
 
 
 def take(group: Path | None) -> Delegated:
     """Share a group out, once or again. Raises NotDelegatedError, OSError."""
     if group is None:
-        raise NotDelegatedError("there is no cgroup of version 2")
+        raise NotDelegatedError("there is none of version 2")
     top = group.parent if group.name == GATEWAY else group
     there = _words(top / "cgroup.controllers")
     _refuse_unless_ours(top, there)
@@ -170,25 +181,24 @@ def take(group: Path | None) -> Delegated:
 
 def _refuse_unless_ours(top: Path, there: list[str]) -> None:
     if missing := [name for name in NEEDED if name not in there]:
-        raise NotDelegatedError(f"its cgroup has no controller {' and '.join(missing)}")
+        raise NotDelegatedError(f"the gateway's has no controller {' and '.join(missing)}")
     files = (top, top / "cgroup.procs", top / "cgroup.subtree_control")
-    if not all(os.access(file, os.W_OK) for file in files) or not _given(top):
-        raise NotDelegatedError("its cgroup is not delegated to it")
-    ours = {*descendants(os.getpid())}
-    if any(int(process) not in ours for process in _words(top / "cgroup.procs")):
-        raise NotDelegatedError("its cgroup holds processes that are not its own")
+    if not all(os.access(file, os.W_OK) for file in files) or not _left_to_us(top):
+        raise NotDelegatedError("that of the gateway is not delegated to it")
 
 
-def _given(top: Path) -> bool:
-    """Whether who manages the groups leaves this one to us: root may write them all."""
-    if os.geteuid() != 0 or not (top.parent / "cgroup.procs").exists():
-        return True
-    marks = {"user.delegate", "trusted.delegate"}  # by systemd
-    return bool(marks & {*os.listxattr(top)})
+def _left_to_us(top: Path) -> bool:
+    """Whether who manages the groups keeps out of this one: writing is no proof, for root writes
+    all, and a user those of a session, other programs' among them. All that is in a container is
+    the gateway's; the machine's topmost has no limits."""
+    if not (top.parent / "cgroup.procs").exists():
+        return (top / "memory.max").exists()
+    return any(name.endswith(".delegate") for name in os.listxattr(top))  # systemd 251
 
 
 def _move(top: Path, into: Path) -> None:
-    """All processes of a group; those begun meanwhile are in it too, and move as well."""
+    """All processes of a group: this one, what began it, what it began. One that comes meanwhile
+    moves as well."""
     while left := _words(top / "cgroup.procs"):
         for process in left:
             with suppress(ProcessLookupError):

@@ -28,14 +28,18 @@ class Limits:
     """Of what it keeps below /tmp, and again below /dev/shm."""
     descriptors: int = 1_024
     """Of one process."""
-    all_descriptors: int = 16_384
+    all_descriptors: int = 8_192
     """Of all its processes together: what pipes and sockets hold counts nowhere else."""
+    signals: int = 4_096
+    """That wait, timers among them."""
     output: int = 100_000_000
     """With more it is ended."""
     kept: int = 4_000_000
     """Of its output, from the beginning; of the rest only the end is."""
     free_memory: int = 256 << 20
     """Of the machine, and of what the gateway's own cgroup may have."""
+    free_connections: int = 32 << 20
+    """Of what the machine has for what TCP sends and receives."""
     free_processes: int = 64
     """Of those that the gateway's own cgroup may have."""
     free_disk: int = 512 << 20

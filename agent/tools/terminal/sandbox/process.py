@@ -187,6 +187,8 @@ class Running:
         limits = self.limits
         if free < limits.free_memory:
             return "the machine ran short of memory"
+        if usage.free_connections() < limits.free_connections:
+            return "the machine ran short of memory for connections"
         if free_processes(own()) < limits.free_processes:
             return "the machine ran short of processes"
         if group is None and (why := self._too_much_itself(process)):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _MOST = 4_096
 """Processes that are looked at."""
 _IN_MEMORY = ("tmp", "dev/shm")
@@ -56,6 +57,16 @@ def free_memory() -> int:
     for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1_024
+    return 1 << 62
+
+
+def free_connections() -> int:
+    """Bytes that the machine has left for what TCP sends and receives, before it refuses: one pool
+    for all, in a network of their own or not."""
+    most = _read("/proc/sys/net/ipv4/tcp_mem").split()
+    for line in _read("/proc/net/sockstat").splitlines():
+        if most and line.startswith("TCP:"):
+            return (int(most[-1]) - int(line.split()[-1])) * _PAGE
     return 1 << 62
 
 
