@@ -29,7 +29,7 @@ GRACE = 2.0
 _PATIENCE = 10.0
 _FIRST_TO_END = "1000"
 _SET_SECCOMP, _FILTER = 22, 2
-_NEW_MOUNTS = 0x20000
+_NEW_MOUNTS, _NEW_IPC = 0x20000, 0x8000000
 _NO_SETUID, _NO_DEVICES, _BIND, _WITH_ALL_BELOW, _PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 
 
@@ -90,6 +90,8 @@ def _become(libc: ctypes.CDLL, user: str, group: str, workspace: str, program: b
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_END, encoding="ascii")
         if user != "-":
+            # What it makes of System V's would outlive it. Root in a container may not do this.
+            libc.unshare(_NEW_IPC)
             _open_way(libc, Path(workspace), int(user), int(group))
             os.setgroups([])
             os.setresgid(int(group), int(group), int(group))

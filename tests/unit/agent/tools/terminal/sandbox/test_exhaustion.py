@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.terminal.sandbox.launcher import Unconfined
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.process import Launcher, Order, Running
@@ -70,9 +71,15 @@ async def test_memory_that_no_process_holds_is_refused(launcher: Launcher, works
     assert said == REFUSED
 
 
-async def test_the_little_that_a_database_wants_of_it_is_there(workspace: Path) -> None:
-    _, said = await python(confined(workspace), A_LITTLE, workspace)
+async def test_the_little_that_a_database_wants_of_it_is_there_and_goes_with_it(
+    launcher: Launcher, workspace: Path
+) -> None:
+    if os.geteuid() != 0 and isinstance(launcher, Unconfined):
+        pytest.skip("without a sandbox, only root's gateway keeps it apart")
+    before = Path("/proc/sysvipc/sem").read_text()
+    _, said = await python(launcher, A_LITTLE, workspace)
     assert said == "True\nTrue\n"
+    assert Path("/proc/sysvipc/sem").read_text() == before
 
 
 @pytest.mark.parametrize("network", [False, True])
