@@ -7,6 +7,7 @@ are used up only by five conversations together. Who waits is served in turns, b
 
 import asyncio
 import contextvars
+import os
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -118,12 +119,21 @@ class FairThreads:
 
     def __init__(self, most: int, what: str, patience: float | None = None) -> None:
         """As FairPlaces."""
+        self._given = (most, what, patience)
+        self._process = os.getpid()
+        self._renew()
+
+    def _renew(self) -> None:
+        most, what, patience = self._given
         self.places = FairPlaces(most, what, patience)
         self._threads = ThreadPoolExecutor(most, thread_name_prefix="fair")
 
     async def run(self, whose: str, work: Callable[[], T], *, patient: bool = False) -> T:
         """What the work gives, which blocks. ToolError where no thread came in time, but for the
         `patient`. Cancelled, the work goes on, and keeps its place until it ends."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._renew()  # a process that was forked off has none of the threads
         await self.places.take(whose, patient=patient)
         loop = asyncio.get_running_loop()
         try:

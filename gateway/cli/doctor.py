@@ -26,7 +26,7 @@ from agent.tools.mcp.server import Health
 from agent.tools.mcp.servers import probe
 from agent.tools.terminal.sandbox.cache import cache_of
 from agent.tools.terminal.sandbox.place import refuse_unfit
-from agent.tools.terminal.sandbox.probe import try_sandbox, try_without
+from agent.tools.terminal.sandbox.probe import try_groups, try_sandbox, try_without
 from agent.tools.terminal.sandbox.toolchain import Hands
 from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
@@ -246,6 +246,8 @@ async def _commands(config: Config) -> AsyncIterator[Finding]:
     else:
         probed = await try_sandbox(network=config.tools.network)
     yield Finding("sandbox", probed.ok, probed.text)
+    held = await try_groups()
+    yield Finding("memory of commands", held.ok, held.text)
     try:
         refuse_unfit(resolve_template(config.tools.workspace, 0), *own_files(config))
     except WorkspaceError as error:

@@ -1,6 +1,8 @@
 """Real commands in a real sandbox, for tests."""
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - a user that a test becomes may not read these
+import encodings.ascii  # noqa: F401
 import multiprocessing
 import os
 from multiprocessing.connection import Connection
@@ -76,13 +78,18 @@ async def ran(
 
 
 def ran_as(
-    user: int, line: str, workspace: Path, read_only: tuple[Path, ...] = ()
+    user: int,
+    line: str,
+    workspace: Path,
+    limits: Limits = SMALL,
+    read_only: tuple[Path, ...] = (),
 ) -> tuple[int | None, str]:
     """Exit status and output of a command that a gateway of an ordinary user runs. For tests that
     run as root."""
     need_bubblewrap()
     receiving, sending = _fork.Pipe(duplex=False)
-    process = _fork.Process(target=_as, args=(user, line, workspace, read_only, sending))
+    given = (user, line, workspace, limits, read_only, sending)
+    process = _fork.Process(target=_as, args=given)
     process.start()
     sending.close()
     try:
@@ -93,12 +100,18 @@ def ran_as(
 
 
 def _as(
-    user: int, line: str, workspace: Path, read_only: tuple[Path, ...], sending: Connection
+    user: int,
+    line: str,
+    workspace: Path,
+    limits: Limits,
+    read_only: tuple[Path, ...],
+    sending: Connection,
 ) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    ended, said = asyncio.run(ran(confined(workspace, read_only=read_only), line, workspace))
+    launcher = confined(workspace, limits, read_only=read_only)
+    ended, said = asyncio.run(ran(launcher, line, workspace, limits))
     sending.send((ended.status, said))
 
 

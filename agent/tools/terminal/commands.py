@@ -1,13 +1,19 @@
 """A command from the wish to its end: what is wanted, what runs, how it ended, what people see."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from agent.tools.base import Call, Setting
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.process import Ended, Running
 from agent.tools.terminal.shell import Left
+from storage.records.inbox_outbox import Arrival, Event, InboxKind
+from storage.records.speakers import speaker_of
 from storage.records.tools.commands import Command
+from storage.store import Transaction
+
+_BACK = 200
+"""Entries in which is looked for who speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +73,18 @@ class Seen:
     """Unix seconds."""
     background: bool
     last_line: str
+
+
+def is_private(tx: Transaction, entry: int) -> bool:
+    """Whether nobody else listens: in a group, people's messages say who speaks."""
+    said = (e.body for e in tx.tree.path_end(entry, _BACK) if e.body.get("role") == "user")
+    return all(speaker_of(body) is None for body in said)
+
+
+def tell(tx: Transaction, command: Command, text: str) -> None:
+    event = Event(f"command {command.id} ended", text, command.person, command.private)
+    tx.inbox.receive(
+        Arrival(
+            f"command:{command.id}", InboxKind.EVENT, command.address, asdict(event), command.home
+        )
+    )

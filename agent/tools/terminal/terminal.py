@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from agent.tools.base import Call, Changed, Setting
 from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
-from agent.tools.terminal.commands import Going, Over, Seen, Wanted
+from agent.tools.terminal.commands import Going, Over, Seen, Wanted, is_private, tell
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
 from agent.tools.terminal.named_files import Named, Written, named
 from agent.tools.terminal.sandbox.bubblewrap import environment
 from agent.tools.terminal.sandbox.cache import kept, remove_orphans
+from agent.tools.terminal.sandbox.cgroup import groups
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import MOST_IN_ALL, MOST_TOGETHER, Limits, fitted
 from agent.tools.terminal.sandbox.output import Output
@@ -30,8 +31,6 @@ from agent.tools.terminal.sandbox.quota import Quotas, Stored
 from agent.tools.terminal.shell import Left
 from storage.interchange.redaction import redactor
 from storage.records.entries import Json
-from storage.records.inbox_outbox import Arrival, Event, InboxKind
-from storage.records.speakers import speaker_of
 from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
 from storage.store import Store, Transaction
 
@@ -49,8 +48,6 @@ _MEASURING = 3.0
 """Seconds that a command waits until it is known what its workspace takes."""
 _BEFORE = 1.0
 """Seconds by which the clock of files may be behind."""
-_BACK = 200
-"""Entries in which is looked for who speaks."""
 
 
 class Terminal:
@@ -95,7 +92,7 @@ class Terminal:
                 tx.commands.end(command.id, CommandState.LOST, why=CLOSED)
                 if command.background and not command.child:
                     lost = replace(command, state=CommandState.LOST, why=CLOSED)
-                    _tell(tx, lost, telling.event_text(lost, None))
+                    tell(tx, lost, telling.event_text(lost, None))
 
         await self.store.run(work)
 
@@ -370,7 +367,7 @@ class Terminal:
             if wanted.keeps_shell and left.shell != before:
                 tx.commands.keep_shell(command.session, wanted.call.entry, left.shell)
             if wanted.background and not command.child and not going.why:
-                _tell(tx, over, self._redact(telling.event_text(over, going.output)))
+                tell(tx, over, self._redact(telling.event_text(over, going.output)))
 
         await self.store.run(work)
         return Over(over, ended, going.output, left)
@@ -426,7 +423,7 @@ class Terminal:
             self.elsewhere.end(tx, command)
             ended = tx.commands.end(command.id, over.state, why=why)
             if told and ended and not command.child:
-                _tell(tx, over, telling.event_text(over, None))
+                tell(tx, over, telling.event_text(over, None))
 
         await self.store.run(work)
 
@@ -450,8 +447,8 @@ class Terminal:
         place = replace(place, cache=kept(place.root, owner.user, owner.group, most))
         base = self._environment(place)
         if self._config.sandbox == "none":
-            return Unconfined(without(), place, limits, base), place
-        return Bubblewrap(look(), place, limits, self._config.network, base), place
+            return Unconfined(without(), place, limits, base, groups()), place
+        return Bubblewrap(look(), place, limits, self._config.network, base, groups()), place
 
     def _environment(self, place: Place) -> dict[str, str]:
         confined = self._config.sandbox != "none"
@@ -479,19 +476,13 @@ def _draft(tx: Transaction, wanted: Wanted, before: Shell) -> CommandDraft:
         home=wanted.setting.home,
         address=wanted.call.address,
         person=wanted.call.person,
-        private=_is_private(tx, wanted.call.entry),
+        private=is_private(tx, wanted.call.entry),
         child=wanted.setting.child,
         tool=wanted.tool,
         line=wanted.line,
         directory=before.directory,
         background=wanted.background,
     )
-
-
-def _is_private(tx: Transaction, entry: int) -> bool:
-    """Whether nobody else listens: in a group, people's messages say who speaks."""
-    said = (e.body for e in tx.tree.path_end(entry, _BACK) if e.body.get("role") == "user")
-    return all(speaker_of(body) is None for body in said)
 
 
 def _child_ended(tx: Transaction, session: int) -> bool:
@@ -501,12 +492,3 @@ def _child_ended(tx: Transaction, session: int) -> bool:
     if above is None:
         return False
     return all(row.journal != journal for row in tx.delegations.unfinished(above))
-
-
-def _tell(tx: Transaction, command: Command, text: str) -> None:
-    event = Event(f"command {command.id} ended", text, command.person, command.private)
-    tx.inbox.receive(
-        Arrival(
-            f"command:{command.id}", InboxKind.EVENT, command.address, asdict(event), command.home
-        )
-    )

@@ -210,7 +210,8 @@ class ExecuteCode(_OfTerminal):
             self.name,
             arguments.code,
             arguments.timeout,
-            script=f'exec {python} -u -c "$1"',
+            # Through a pipe: arguments stand in the list of processes.
+            script=f'exec {python} -u - <<<"$1"',
             arguments=(arguments.code,),
             shown=self._shown,
         )

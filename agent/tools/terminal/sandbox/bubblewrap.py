@@ -139,6 +139,8 @@ def last_arguments(pipes: Pipes, environment: Mapping[str, str], *, inner: bool)
         made += ["--dev-bind", "/", "/", "--chdir", "/"]
     for name, value in environment.items():
         made += ["--setenv", name, value]
+    # Not before: bubblewrap itself writes there. A command could lower its OOM score otherwise.
+    made += ["--remount-ro", "/proc"]
     if pipes.filter is not None:
         made += ["--seccomp", str(pipes.filter)]
     return made
@@ -207,26 +209,27 @@ def groups(owner: Owner) -> str:
     return f"agent:x:{owner.group}:\n"
 
 
-def script(go: int, told: int, limits: Limits) -> str:
-    """What bash runs: $1 is the command, $2 its directory, $3 the workspace, $4 not empty where
-    processes are counted for the command alone, and what follows the command's own arguments. It
-    begins once the gateway has said so on descriptor `go`, takes its limits, and says on `told`
-    that it began and what it leaves; the command itself has neither descriptor. In another
+def script(go: int, told: int, given: int, limits: Limits) -> str:
+    """What bash runs. It begins once the gateway has said so on descriptor `go`, and reads from
+    `given`, each with a NUL behind it: $1, the command; $2, its directory; $3, the workspace; $4,
+    not empty where processes are counted for the command alone; then the command's own arguments.
+    So none of it stands in a list of processes. It takes its limits, and says on `told` that it
+    began and what it leaves; the command itself has none of these descriptors. In another
     directory than that which people were shown, nothing is run; a workspace that its owner closed
     (chmod 0) is opened again."""
     # A shell that may write nothing is to say so, and go on to what removes files.
     told_of_size = "" if limits.file else "trap '' XFSZ"
     # Low numbers first: high ones would be beyond the limit.
     return f"""\
-exec 3<&{go} {go}<&- 4>&{told} {told}>&- || exit 125
+exec 3<&{go} {go}<&- 4>&{told} {told}>&- 5<&{given} {given}<&- || exit 125
 read -r said <&3 && [ "$said" = go ] || exit 125
+mapfile -t -d '' said <&5 && set -- "${{said[@]}}" || exit 125
 unset said
-exec 3<&-
-ulimit -c 0 -n {limits.descriptors} || exit 125
+exec 3<&- 5<&-
+ulimit -c 0 -n {limits.descriptors} -i {limits.signals} || exit 125
 ulimit -f {limits.file // 1_024} -d {limits.memory // 1_024} || exit 125
 {told_of_size}
 [ -z "$4" ] || ulimit -u {limits.processes} || exit 125
-echo 1000 2>/dev/null >/proc/self/oom_score_adj
 umask 022
 cd -P -- "$3" 2>/dev/null || {{ chmod u+rwx -- "$3" && cd -P -- "$3"; }} || exit 125
 printf 'began\\0' >&4

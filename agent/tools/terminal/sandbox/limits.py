@@ -22,7 +22,8 @@ class Limits:
     processes: int = 256
     """Threads count."""
     memory: int = 2 << 30
-    """Of all its processes together; and each may have no more data."""
+    """Of all its processes together, with what lies below its /tmp and /dev/shm; and each may have
+    no more data."""
     file: int = 1 << 30
     """Of a file that it writes."""
     temporary: int = 256 << 20
@@ -30,11 +31,21 @@ class Limits:
     cache: int = 4 << 30
     """Of what a workspace's commands keep in its cache."""
     descriptors: int = 1_024
+    """Of one process."""
+    all_descriptors: int = 8_192
+    """Of all its processes together: what pipes and sockets hold counts nowhere else."""
+    signals: int = 4_096
+    """That wait, timers among them."""
     output: int = 100_000_000
     """With more it is ended."""
     kept: int = 4_000_000
     """Of its output, from the beginning; of the rest only the end is."""
     free_memory: int = 256 << 20
+    """Of the machine, and of what the gateway's own cgroup may have."""
+    free_connections: int = 32 << 20
+    """Of what the machine has for what TCP sends and receives."""
+    free_processes: int = 64
+    """Of those that the gateway's own cgroup may have."""
     free_disk: int = 512 << 20
     free_files: int = 20_000
     """With less left on the machine, commands are ended; files are counted."""

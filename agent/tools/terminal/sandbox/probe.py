@@ -12,6 +12,7 @@ from pathlib import Path
 from agent.errors import ToolError
 from agent.tools.files.workspace import WorkspaceError
 from agent.tools.terminal.sandbox import seccomp
+from agent.tools.terminal.sandbox.cgroup import Delegated, delegated, groups
 from agent.tools.terminal.sandbox.launcher import Bubblewrap, Unconfined, look, without
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
@@ -30,7 +31,18 @@ echo written >probe && echo writes
 cat "$1" 2>/dev/null
 (exec 5<>"/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo connects
 [ "$(id -u)" = 0 ] && echo root
+(echo 0 >/proc/self/oom_score_adj) 2>/dev/null && echo lowers
 """
+GROUPED = (
+    "each command has a cgroup, in which the kernel holds its memory, its processes and its share "
+    "of the processors"
+)
+UNGROUPED = (
+    "commands that are begun from here have no cgroup ({why}): their memory is looked at a few "
+    "times a second, so one that takes it faster may use up the machine's; a delegated cgroup "
+    "holds it (Delegate= of systemd, see deploy/README.md). What a service has, its log says at "
+    "its first command"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ async def try_sandbox(*, network: bool) -> Probed:
     """A real command in a real sandbox, in a folder of its own."""
 
     def make(place: Place) -> Launcher:
-        return Bubblewrap(look(), place, Limits(), network)
+        return Bubblewrap(look(), place, Limits(), network, delegated=groups())
 
     said = await _said(make)
     if isinstance(said, Probed):
@@ -55,7 +67,7 @@ async def try_without() -> Probed:
     """A real command without a sandbox."""
 
     def make(place: Place) -> Launcher:
-        return Unconfined(without(), place, Limits())
+        return Unconfined(without(), place, Limits(), delegated=groups())
 
     said = await _said(make)
     if isinstance(said, Probed):
@@ -63,6 +75,15 @@ async def try_without() -> Probed:
     if "writes" not in said:
         return Probed(False, "commands cannot write their workspace")
     return Probed(True, UNCONFINED)
+
+
+async def try_groups() -> Probed:
+    """Whether the kernel counts for each command what it takes. Without, commands are run all the
+    same: no fault."""
+    found = await asyncio.to_thread(delegated)
+    if isinstance(found, Delegated):
+        return Probed(True, GROUPED)
+    return Probed(True, UNGROUPED.format(why=found))
 
 
 async def _said(make: Callable[[Place], Launcher]) -> list[str] | Probed:
@@ -99,6 +120,8 @@ def _judged(said: list[str], network: bool) -> Probed:
         faults.append("files outside the workspace can be read")
     if "root" in said:
         faults.append("commands run as root")
+    if "lowers" in said:
+        faults.append("commands can have others ended in their place where memory runs out")
     if ("connects" in said) is not network:
         faults.append("there is no network" if network else "there is a network")
     if faults:

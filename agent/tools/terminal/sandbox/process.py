@@ -19,6 +19,7 @@ from agent.fairness import FairThreads
 from agent.tools.base import Changed
 from agent.tools.terminal.sandbox import usage
 from agent.tools.terminal.sandbox.cache import MOST_FILES, too_large
+from agent.tools.terminal.sandbox.cgroup import Group, free_memory, free_processes, own
 from agent.tools.terminal.sandbox.limits import Limits
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.quota import Quotas, Stored
@@ -42,6 +43,8 @@ _TRUSTED = 60.0
 """Seconds for which a look at a workspace is trusted, while a command runs there."""
 _DISKS = ThreadPoolExecutor(2, thread_name_prefix="bough-disks")
 """Looks at disks. Its own threads: a look that waits for a shared one comes too late."""
+WATCH_CLOSELY = 0.05
+"""Seconds between looks; the second while memory is getting short."""
 _CHUNK = 65_536
 _FAST = 20_000_000
 """Bytes a second that are taken from a command: one that says more waits."""
@@ -52,7 +55,6 @@ _STARTING = 1.0
 """Seconds that bubblewrap may take until it says which process is the first."""
 _LAST_WAIT = 5.0
 """Seconds for the last output of what was killed."""
-NICE = 10
 _WATCHES = FairThreads(4, "commands that are watched")
 """Of their own: whatever else waits, a command that takes too much is seen."""
 
@@ -71,6 +73,7 @@ class Started:
     told: int
     """To read what the command says of itself."""
     go: int
+    group: Group | None = None
 
 
 class Launcher(Protocol):
@@ -143,6 +146,8 @@ class Running:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LAST_WAIT):
                         await told.ended.wait()
+            if started.group is not None and not self._why:
+                self._why = await asyncio.to_thread(started.group.out_of_memory)
         if self._changed:
             raise Changed(self._changed)
         self._refuse_unless_begun(bytes(told.data), started.process.returncode)
@@ -168,7 +173,7 @@ class Running:
         asked = asyncio.create_task(self._ask.wait())
         others = [
             asyncio.create_task(self._begin(started, first)),
-            asyncio.create_task(self._watch(first)),
+            asyncio.create_task(self._watch(first, started.group)),
             asyncio.create_task(self._watch_disk(first)),
             asyncio.create_task(self._watch_workspace(first)),
         ]
@@ -213,18 +218,20 @@ class Running:
             if self.output.total > self.limits.kept and not self._killed:
                 await asyncio.sleep(len(data) / _FAST)
 
-    async def _watch(self, first: "_Collected") -> None:
+    async def _watch(self, first: "_Collected", group: Group | None) -> None:
         await first.known.wait()
         looks = 0
         while first.process is not None:
             whose = str(self.order.workspace)
-            why = await _WATCHES.run(whose, partial(self._too_much, first.process))
+            free = await _WATCHES.run(whose, _free_memory)
+            why = await _WATCHES.run(whose, partial(self._too_much, first.process, group, free))
             if not why and looks % CACHE_EVERY == 0:
                 why = await _WATCHES.run(whose, self._too_much_kept)
             if why:
                 return self.end(why)
             looks += 1
-            await asyncio.sleep(WATCH_EVERY)
+            ample = free > 8 * self.limits.free_memory
+            await asyncio.sleep(WATCH_EVERY if ample else WATCH_CLOSELY)
 
     def _too_much_kept(self) -> str:
         most = self.limits.cache
@@ -232,15 +239,28 @@ class Running:
             return ""
         return f"it kept more than {most >> 20:,} MB, or {MOST_FILES:,} files, in its cache"
 
-    def _too_much(self, process: int) -> str:
+    def _too_much(self, process: int, group: Group | None, free: int) -> str:
+        limits = self.limits
+        if free < limits.free_memory:
+            return "the machine ran short of memory"
+        if usage.free_connections() < limits.free_connections:
+            return "the machine ran short of memory for connections"
+        if free_processes(own()) < limits.free_processes:
+            return "the machine ran short of processes"
+        if group is None and (why := self._too_much_itself(process)):
+            return why
+        return ""
+
+    def _too_much_itself(self, process: int) -> str:
+        """What the kernel sees to where the command has a cgroup."""
         limits = self.limits
         found = usage.usage(process, limits.memory)
         if found.memory > limits.memory:
             return f"it took more than {limits.memory >> 20:,} MB of memory"
         if found.processes > limits.processes + 16:
             return f"it had more than {limits.processes} processes"
-        if usage.free_memory() < limits.free_memory:
-            return "the machine ran short of memory"
+        if found.descriptors > limits.all_descriptors:
+            return f"it had more than {limits.all_descriptors:,} files and sockets open"
         return ""
 
     async def _watch_disk(self, first: "_Collected") -> None:
@@ -283,6 +303,11 @@ class Running:
         """Without the time that it would use to store more."""
         self._full = True
         self.end(why)
+
+
+def _free_memory() -> int:
+    """Bytes that are left to the gateway: of the machine's, and of what its cgroups may have."""
+    return min(usage.free_memory(), free_memory(own()))
 
 
 class _Collected(asyncio.Protocol):

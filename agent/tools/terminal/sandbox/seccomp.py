@@ -4,15 +4,20 @@ The namespaces of the sandbox do what it is for; this closes what they leave ope
 with which a kernel's faults are reached, sockets that no network namespace holds (VSOCK), keyrings,
 files that run as their owner, and keys pushed into a terminal. Besides, room on a disk that is
 taken without being written: that fills a disk in one call, before anybody sees it.
+
+And memory that no process seems to hold: files of memory without a name (memfd), and System V's
+shared memory, queues and semaphores. Programs that are told that the kernel has no memfd take a
+file in /dev/shm or /tmp, whose size is bounded. Of System V's, PostgreSQL wants a little, and gets
+that.
 """
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_LOAD, _EQUAL, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x45, 0x06, 0x54
+_LOAD, _EQUAL, _GREATER, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x25, 0x45, 0x06, 0x54
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_EPERM, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 38, 95, 97
+_EPERM, _EINVAL, _ENOSYS, _EOPNOTSUPP, _EAFNOSUPPORT = 1, 22, 38, 95, 97
 
 _NAMESPACES = 0x7E020000
 _SET_ID = 0o6000
@@ -38,8 +43,11 @@ _X86_64 = _Machine(
     {
         "open": 2,
         "ioctl": 16,
+        "shmget": 29,
         "socket": 41,
         "clone": 56,
+        "semget": 64,
+        "msgget": 68,
         "creat": 85,
         "chmod": 90,
         "fchmod": 91,
@@ -71,6 +79,7 @@ _X86_64 = _Machine(
         "open_by_handle_at": 304,
         "setns": 308,
         "finit_module": 313,
+        "memfd_create": 319,
         "kexec_file_load": 320,
         "bpf": 321,
         "userfaultfd": 323,
@@ -96,6 +105,9 @@ _AARCH64 = _Machine(
         "delete_module": 106,
         "syslog": 116,
         "reboot": 142,
+        "msgget": 186,
+        "semget": 190,
+        "shmget": 194,
         "socket": 198,
         "add_key": 217,
         "request_key": 218,
@@ -108,6 +120,7 @@ _AARCH64 = _Machine(
         "open_by_handle_at": 265,
         "setns": 268,
         "finit_module": 273,
+        "memfd_create": 279,
         "bpf": 280,
         "userfaultfd": 282,
         "kexec_file_load": 294,
@@ -127,12 +140,16 @@ _NEWER = {
     "clone3": 435,
     "openat2": 437,
     "mount_setattr": 442,
+    "memfd_secret": 447,
     "fchmodat2": 452,
     "open_tree_attr": 467,
 }
-_UNKNOWN_HERE = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
-"""Their arguments cannot be seen from here. Who is told that the kernel has none does it the old
-way."""
+_UNKNOWN_HERE = (
+    *("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"),
+    *("memfd_create", "memfd_secret", "msgget"),
+)
+"""Their arguments cannot be seen from here, or what they make cannot be counted. Who is told that
+the kernel has none does it the old way."""
 _MODES = {
     "chmod": 1,
     "creat": 1,
@@ -145,19 +162,35 @@ _MODES = {
 """Which argument is a file's mode."""
 _OPENS = {"open": (1, 2), "openat": (2, 3)}
 """Which are the flags and the mode."""
-_SEEN = {*_MODES, *_OPENS, "clone", "unshare", "ioctl", "socket", "fallocate", *_UNKNOWN_HERE}
+_MOST = {"shmget": 65_536, "semget": 32}
+"""Bytes, and semaphores, of one; there are at most 4,096 and 32,000 of them. Argument 1."""
+_ALSO_SEEN = ("clone", "unshare", "ioctl", "socket", "fallocate")
+_SEEN = {*_MODES, *_OPENS, *_MOST, *_ALSO_SEEN, *_UNKNOWN_HERE}
+_OF_MEMORY = ("memfd_create", "memfd_secret", "msgget", "shmget", "semget", "fallocate")
 
 
 def program(machine: str) -> bytes | None:
     """The filter for a machine as os.uname names it; None where there is none."""
     known = _MACHINES.get(machine)
+    return _program(known, {**known.calls, **_NEWER}, _KILL) if known is not None else None
+
+
+def of_memory(machine: str) -> bytes:
+    """What a command is refused without a sandbox, where programs for another kind of processor may
+    run; empty where there is no filter."""
+    known = _MACHINES.get(machine)
     if known is None:
-        return None
+        return b""
     calls = {**known.calls, **_NEWER}
+    return _program(known, {name: calls[name] for name in _OF_MEMORY}, _ALLOW)
+
+
+def _program(known: _Machine, calls: Mapping[str, int], of_others: int) -> bytes:
+    """`of_others`: what comes of calls that are made as another kind of processor makes them."""
     steps = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, known.audit),
-        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, of_others),
         (_LOAD, 0, 0, 0),
     ]
     if known is _X86_64:
@@ -191,6 +224,8 @@ def _judged(name: str) -> list[Step]:
     if name == "fallocate":
         # As on a file system without it: programs and posix_fallocate write instead, which is seen.
         return [(_RETURN, 0, 0, _ERROR | _EOPNOTSUPP)]
+    if name in _MOST:
+        return _at_most(1, _MOST[name])
     if name == "ioctl":
         return _ioctl()
     if name == "socket":
@@ -212,6 +247,18 @@ def _unless_bits(index: int, bits: int) -> list[Step]:
         _argument(index),
         (_ANY_BIT, 0, 1, bits),
         (_RETURN, 0, 0, _ERROR | _EPERM),
+        _allowed(),
+    ]
+
+
+def _at_most(index: int, most: int) -> list[Step]:
+    """Of both halves of an argument."""
+    return [
+        (_LOAD, 0, 0, 16 + 8 * index + 4),
+        (_EQUAL, 0, 2, 0),
+        _argument(index),
+        (_GREATER, 0, 1, most),
+        (_RETURN, 0, 0, _ERROR | _EINVAL),
         _allowed(),
     ]
 

@@ -1,12 +1,14 @@
 """A program that runs a command without a sandbox, and sees to it that all of it ends.
 
-    python -I -S supervisor.py INFO PARENT USER GROUP GIVEN COMMAND…
+    python -I -S supervisor.py INFO PARENT USER GROUP GIVEN FILTER COMMAND…
 
 USER and GROUP are numbers, or - for those it has. On descriptor GIVEN it reads, in JSON, the
 command's "environment", and what that user is to reach also below a folder that is root's alone:
-"writable" folders, the workspace among them, and what is only "shown". What the command leaves
-behind becomes the supervisor's child (a subreaper), so that nothing gets away by making itself a
-daemon. All of it ends when the command
+"writable" folders, the workspace among them, and what is only "shown". FILTER has a program of
+seccomp, or nothing. The command is the first that the kernel ends where memory runs out, and where
+the supervisor has CAP_SYS_RESOURCE, the command cannot change that. What the command leaves behind
+becomes the supervisor's child (a subreaper), so that nothing gets away by making itself a daemon.
+All of it ends when the command
 does, at SIGTERM, and when the process PARENT dies, which runs it. It says on descriptor INFO, in
 JSON, that it is ready.
 """
@@ -27,7 +29,9 @@ _SET_PARENT_DEATH_SIGNAL, _SET_SUBREAPER, _SET_NO_NEW_PRIVILEGES = 1, 36, 38
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 _PATIENCE = 10.0
-_NEW_MOUNTS = 0x20000
+_FIRST_TO_END = "1000"
+_SET_SECCOMP, _FILTER = 22, 2
+_NEW_MOUNTS, _NEW_IPC = 0x20000, 0x8000000
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _REMOUNT = 1, 2, 4, 0x20
 _BIND, _WITH_ALL_BELOW, _PRIVATE = 0x1000, 0x4000, 0x40000
 _READ_ONLY_AGAIN = _REMOUNT | _BIND | _READ_ONLY | _NO_SETUID | _NO_DEVICES
@@ -37,10 +41,16 @@ class _Stop(BaseException):
     pass
 
 
+class _Program(ctypes.Structure):
+    """A struct sock_fprog; a step has 8 bytes."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
 def main() -> int:
-    info, parent, user, group, number, *command = sys.argv[1:]
-    with os.fdopen(int(number), "rb") as file:
-        given = json.load(file)
+    info, parent, user, group, given_at, filter_, *command = sys.argv[1:]
+    given = json.loads(_read(int(given_at)))
+    program = _read(int(filter_))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
@@ -51,7 +61,9 @@ def main() -> int:
     try:
         child = os.fork()
         if child == 0:
-            _become(libc, user, group, given, int(info), command)
+            os.close(int(info))
+            _become(libc, user, group, given, program)
+            _run(command, given["environment"])
         os.write(int(info), json.dumps({"child-pid": os.getpid()}).encode())
         os.close(int(info))
         return _wait(child)
@@ -69,18 +81,36 @@ def _stop(_: int, __: FrameType | None) -> None:
     raise _Stop
 
 
-def _become(
-    libc: ctypes.CDLL, user: str, group: str, given: Any, info: int, command: list[str]
-) -> NoReturn:
+def _read(descriptor: int) -> bytes:
+    """All of it, from its beginning."""
+    with open(descriptor, "rb", buffering=0) as file:
+        file.seek(0)
+        return file.read()
+
+
+def _become(libc: ctypes.CDLL, user: str, group: str, given: Any, program: bytes) -> None:
+    """Give up what the command is not to have. Where that cannot be, the process ends."""
     try:
-        os.close(info)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_END, encoding="ascii")
         if user != "-":
+            # What it makes of System V's would outlive it. Root in a container may not do this.
+            libc.unshare(_NEW_IPC)
             _open_ways(libc, given["writable"], given["shown"], int(user), int(group))
             os.setgroups([])
             os.setresgid(int(group), int(group), int(group))
             os.setresuid(int(user), int(user), int(user))
-        os.execve(command[0], command, given["environment"])  # noqa: S606 - that is what it is for
+        if program:
+            filter_ = ctypes.byref(_Program(len(program) // 8, program))
+            _checked(libc.prctl(_SET_SECCOMP, _FILTER, filter_, 0, 0))
+    except OSError as error:
+        os.write(2, f"{error.strerror}\n".encode())
+        os._exit(125)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> NoReturn:
+    try:
+        os.execve(command[0], command, environment)  # noqa: S606
     except OSError as error:
         os.write(2, f"{error.strerror}\n".encode())
     finally:

@@ -102,7 +102,7 @@ def test_every_path_through_the_filter_ends_in_a_verdict(machine: str) -> None:
     steps = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
     assert len(steps) < 4_096
     for at, (code, yes, no, _) in enumerate(steps):
-        assert code in (0x20, 0x15, 0x45, 0x06, 0x54)
+        assert code in (0x20, 0x15, 0x25, 0x45, 0x06, 0x54)
         if code in (0x15, 0x45):
             assert at + 1 + max(yes, no) < len(steps)
     assert steps[-1][0] == 0x06

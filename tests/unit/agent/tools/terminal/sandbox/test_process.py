@@ -239,6 +239,9 @@ async def test_the_machine_is_left_something(workspace: Path) -> None:
     for limits, what in (
         (replace(SMALL, free_disk=1 << 60), "disk space"),
         (replace(SMALL, free_files=1 << 61), "room for files: there are too many"),
+        (replace(SMALL, free_memory=1 << 63), "memory"),
+        (replace(SMALL, free_connections=1 << 63), "memory for connections"),
+        (replace(SMALL, free_processes=1 << 63), "processes"),
     ):
         command = running("sleep 20", workspace, limits)
         ended = await command.run(confined(workspace, limits))

@@ -283,7 +283,7 @@ def test_an_ordinary_users_gateway_shows_it_as_well() -> None:
             each.chmod(0o755)
         (toolchain / "data").write_text("shown")
         os.chown(workspace, 4_321, 4_321)
-        status, said = ran_as(4_321, f"cat {toolchain}/data", workspace, (toolchain,))
+        status, said = ran_as(4_321, f"cat {toolchain}/data", workspace, read_only=(toolchain,))
     assert (status, said) == (0, "shown")
 
 
