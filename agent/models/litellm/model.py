@@ -24,9 +24,17 @@ from agent.models.base import (
 from agent.models.heard import Listener, partial_usage
 from agent.models.litellm.errors import model_error, translated
 from agent.models.litellm.prompt_cache import marked, takes_marks
-from agent.models.litellm.reading import read
+from agent.models.litellm.providers import (
+    OPENAI,
+    keep_off_the_network,
+    mend_readers,
+    sendable,
+)
+from agent.models.litellm.providers import (
+    provider as provider_of,
+)
+from agent.models.litellm.reading import in_text, read
 from agent.models.litellm.refusals import Extra, refused
-from agent.models.litellm.sendable import OPENAI, sendable
 from agent.models.litellm.streaming import streamed
 from agent.models.litellm.tool_choice import tool_choice
 from agent.models.litellm.usage import (
@@ -84,6 +92,8 @@ class LitellmModel:
             await self.warm_up()
         except ImportError as error:
             raise model_error(request.spec, ModelErrorKind.AUTH, str(error)) from None
+        if provider_of(request.spec.model.partition("/")[0]).login:
+            await asyncio.to_thread(self._place, request.spec)  # litellm renews the key there
         place = (request.spec.model, request.spec.api_base)
         known = without = self._without.get(place, frozenset())
         while True:
@@ -123,8 +133,8 @@ class LitellmModel:
         arguments = self._arguments(request, without)
         try:
             async with asyncio.timeout(self._seconds(spec)):
-                if listener is None or Extra.STREAM in without:
-                    return await litellm.acompletion(**arguments)
+                if listener is None or not self._streams(spec, without):
+                    return in_text(await litellm.acompletion(**arguments))
                 response = await streamed(litellm, spec, arguments, listener)
         except ModelError:
             raise
@@ -135,6 +145,9 @@ class LitellmModel:
             raise translated(spec, error) from None
         model, provider, _ = self._place(spec)
         return priced(litellm, model, provider, response)
+
+    def _streams(self, spec: ModelSpec, without: Set[Extra]) -> bool:
+        return Extra.STREAM not in without and provider_of(self._place(spec)[1]).streams
 
     def _seconds(self, spec: ModelSpec) -> float:
         return self._timeout if spec.timeout is None else spec.timeout
@@ -149,7 +162,8 @@ class LitellmModel:
 
         spec = request.spec
         model, provider, forced = self._place(spec)
-        messages = [sendable(message, provider) for message in request.messages]
+        thoughts = Extra.THOUGHTS not in without
+        messages = sendable(request.messages, provider, thoughts=thoughts)
         arguments: dict[str, Any] = {
             "model": spec.model,
             "custom_llm_provider": forced,
@@ -217,6 +231,8 @@ def _import_litellm() -> Any:
     read_leniently()
     # Else it gives up a stream in which a hundred pieces are alike: a table, a drawing.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
+    keep_off_the_network(litellm)
+    mend_readers()
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True
