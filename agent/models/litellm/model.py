@@ -25,9 +25,13 @@ from agent.models.heard import Listener, partial_usage
 from agent.models.litellm.errors import model_error, translated
 from agent.models.litellm.prompt_cache import marked, takes_marks
 from agent.models.litellm.providers import (
+    NO_AMAZON_KEYS,
+    OF_AMAZON,
     OPENAI,
+    amazon_keys,
     keep_off_the_network,
     mend_readers,
+    protocol_of,
     sendable,
 )
 from agent.models.litellm.providers import (
@@ -92,8 +96,7 @@ class LitellmModel:
             await self.warm_up()
         except ImportError as error:
             raise model_error(request.spec, ModelErrorKind.AUTH, str(error)) from None
-        if provider_of(request.spec.model.partition("/")[0]).login:
-            await asyncio.to_thread(self._place, request.spec)  # litellm renews the key there
+        await self._sign_in(request.spec)
         place = (request.spec.model, request.spec.api_base)
         known = without = self._without.get(place, frozenset())
         while True:
@@ -108,6 +111,15 @@ class LitellmModel:
                 if without != known:
                     self._without[place] = self._without.get(place, frozenset()) | without
                 return reply
+
+    async def _sign_in(self, spec: ModelSpec) -> None:
+        """What litellm would do on the event loop: renew a login's key, look for Amazon's. Raises
+        ModelError."""
+        name = spec.api or protocol_of(spec.api_base) or spec.model.partition("/")[0]
+        if provider_of(name).login:
+            await asyncio.to_thread(self._place, spec)
+        elif name in OF_AMAZON and not spec.api_key and not await asyncio.to_thread(amazon_keys):
+            raise model_error(spec, ModelErrorKind.AUTH, NO_AMAZON_KEYS)
 
     async def _complete(self, request: Request, without: Set[Extra]) -> Reply:
         spec = request.spec
@@ -198,19 +210,22 @@ class LitellmModel:
     def _place(self, spec: ModelSpec) -> tuple[str, str, str | None]:
         """The provider's own name of the model, the provider, and the same provider again where
         litellm must be told and would not find it by itself."""
+        api = spec.api or protocol_of(spec.api_base)
         try:
             model, provider, *_ = self._litellm.get_llm_provider(
-                spec.model, custom_llm_provider=spec.api, api_base=spec.api_base
+                spec.model, custom_llm_provider=api, api_base=spec.api_base
             )
-        except self._litellm.BadRequestError:
+        except self._litellm.BadRequestError as error:
             if spec.api_base:
                 return spec.model, OPENAI, OPENAI
             text = "a name without a provider; write it as provider/model, or set api_base"
             given, slash, rest = spec.model.partition("/")
+            if given in self._providers():
+                raise translated(spec, error) from None
             if slash and (known := nearest(given, self._providers())) is not None:
                 text = f"there is no provider {given!r}. Did you mean {known}/{rest}?"
             raise model_error(spec, ModelErrorKind.AUTH, text) from None
-        return str(model), str(provider), spec.api
+        return str(model), str(provider), api
 
     def _providers(self) -> list[str]:
         return [str(getattr(each, "value", each)) for each in self._litellm.provider_list]

@@ -4,9 +4,11 @@ and whose streams litellm cannot read. And messages of a context as providers ta
 import functools
 import importlib
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from storage.records.entries import Json
 
@@ -118,6 +120,27 @@ def _sendable_call(call: Json, returned: Keys | None) -> Json:
         arguments = json.dumps({"not_json": text} if text else {}, ensure_ascii=False)
         call["function"]["arguments"] = arguments
     return call
+
+
+def protocol_of(api_base: str | None) -> str | None:
+    """The protocol of an address that says so itself; None: by the model's name."""
+    path = urlsplit(api_base or "").path.rstrip("/").removesuffix("/v1")
+    return "anthropic" if path.endswith("/anthropic") else None
+
+
+OF_AMAZON = frozenset({"bedrock", "sagemaker", "sagemaker_chat"})
+NO_AMAZON_KEYS = (
+    "there are no AWS credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the "
+    "environment, or set its api_key to a Bedrock API key"
+)
+
+
+def amazon_keys() -> bool:
+    """Whether Amazon's own library finds credentials. Blocks: it may ask the machine's own
+    address."""
+    if os.environ.get("AWS_BEARER_TOKEN_BEDROCK"):
+        return True
+    return importlib.import_module("boto3").Session().get_credentials() is not None
 
 
 def keep_off_the_network(litellm: Any) -> None:

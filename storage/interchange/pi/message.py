@@ -114,6 +114,8 @@ def _assistant(given: Json) -> Json:
     whole = given.get("stopReason") not in _CUT_OFF  # else the calls may be half ones
     if calls := [_call(block) for block in blocks if whole and block["type"] == "toolCall"]:
         more["tool_calls"] = calls
+    if given.get("stopReason") == LENGTH:
+        more["stop"] = LENGTH
     provider, model = given.get("provider"), given.get("model")
     if isinstance(model, str) and model:
         more["model"] = f"{provider}/{model}" if isinstance(provider, str) and provider else model
