@@ -1,12 +1,13 @@
 """The models that are configured, each with the code that calls it."""
 
 import asyncio
+from dataclasses import replace
 
 from agent.models.base import Model, ModelSpec
 from agent.models.demo import DEMO, demo_model, demo_specs
 from agent.models.fallback import Fallback
 from agent.models.litellm.model import LitellmModel
-from agent.models.litellm.prices import listed_prices
+from agent.models.litellm.prices import Listed, listed_models
 from agent.models.media.pictures import Content, Seeing
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import ScriptedFiles
@@ -19,14 +20,23 @@ from gateway.monitoring.observer import Observer
 
 
 async def known_models(config: Config) -> Models:
-    """The configured models, with litellm's prices where the configuration has none."""
+    """The configured models, with the prices and windows of litellm's list where the configuration
+    has none."""
     tiers, presets = model_specs(config)
-    unpriced = [
-        spec.model
-        for spec in (*tiers.values(), *presets.values())
-        if spec.input_cost is None and spec.output_cost is None and not _is_own(spec)
-    ]
-    return Models(tiers, presets, await asyncio.to_thread(listed_prices, unpriced))
+    foreign = [spec for spec in (*tiers.values(), *presets.values()) if not _is_own(spec)]
+    listed = await asyncio.to_thread(listed_models, [spec.model for spec in foreign])
+
+    def windowed(specs: dict[str, ModelSpec]) -> dict[str, ModelSpec]:
+        return {name: _windowed(spec, listed.get(spec.model)) for name, spec in specs.items()}
+
+    prices = {model: each.prices for model, each in listed.items()}
+    return Models(windowed(tiers), windowed(presets), prices)
+
+
+def _windowed(spec: ModelSpec, listed: Listed | None) -> ModelSpec:
+    if spec.context_window is not None or listed is None:
+        return spec
+    return replace(spec, context_window=listed.window)
 
 
 def model_specs(config: Config) -> tuple[dict[str, ModelSpec], dict[str, ModelSpec]]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from storage.records.entries import Json, Usage
@@ -105,6 +105,9 @@ class Request:
     of tools. What it was told is a beginning of the reply's content. None: the answer whole."""
 
 
+Stop = Literal["", "length", "filter"]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     content: str
@@ -115,6 +118,8 @@ class Reply:
     """The provider's message, whole (thinking blocks, signatures), to be replayed to it."""
     model: str = ""
     """What the provider calls the model that answered; "" where it is the one that was asked."""
+    stop: Stop = ""
+    """Why the answer ends before its end: the limit of its length, or the provider's filter."""
 
 
 class ModelErrorKind(StrEnum):

@@ -14,13 +14,14 @@ from adapters.checkup import Checkup
 from adapters.events import Conversation
 from adapters.platforms import PLATFORMS, configured, private_chat
 from adapters.serving.listening import Listen
+from agent.compaction.cut import DEFAULT_WINDOW
 from agent.errors import ToolError
 from agent.models.base import Model, ModelError, ModelSpec, Request, price
 from agent.models.registry import Models
 from agent.models.spending.budgets import OUTPUT_RESERVED
 from agent.settings import BudgetsConfig, DelegationConfig, McpConfig, ToolsConfig, resolve_template
 from agent.text.suggestion import did_you_mean
-from agent.tools.base import MCP, Toolset, asks_by_default
+from agent.tools.base import MCP, Toolset, asks_by_default, function_schema
 from agent.tools.files.workspace import WorkspaceError
 from agent.tools.mcp.server import Health
 from agent.tools.mcp.servers import probe
@@ -28,6 +29,7 @@ from agent.tools.terminal.sandbox.cache import cache_of
 from agent.tools.terminal.sandbox.place import refuse_unfit
 from agent.tools.terminal.sandbox.probe import try_groups, try_sandbox, try_without
 from agent.tools.terminal.sandbox.toolchain import Hands
+from agent.tools.think import ThinkTool
 from gateway.access.announcing import NOBODY
 from gateway.access.roles import Access
 from gateway.app import platform_adapters
@@ -378,7 +380,10 @@ async def _server(name: str, section: McpConfig, config: Config) -> Finding:
 
 async def try_model(model: Model, spec: ModelSpec, names: str) -> Finding:
     subject = f"model of {names}"
-    request = Request(spec, [message("user", "Answer with the word OK.")])
+    said = [message("user", "Answer with the word OK.")]
+    # As a chat asks: streamed, and with a tool. A server may take the one and not the other.
+    offered = [function_schema(ThinkTool.name, ThinkTool.description, ThinkTool.parameters)]
+    request = Request(spec, said, offered, heard=lambda _: None)
     try:
         async with asyncio.timeout(PATIENCE):
             await model.complete(request)
@@ -386,7 +391,11 @@ async def try_model(model: Model, spec: ModelSpec, names: str) -> Finding:
         return Finding(subject, False, f"{spec.model}: {error}")
     except TimeoutError:
         return Finding(subject, False, f"{spec.model}: no answer within {PATIENCE:g} s")
-    return Finding(subject, True, f"{spec.model} answers")
+    if spec.context_window is None:
+        window = f"{DEFAULT_WINDOW:,} tokens is assumed; set its context_window if it is another"
+    else:
+        window = f"{spec.context_window:,} tokens"
+    return Finding(subject, True, f"{spec.model} answers; context window: {window}")
 
 
 def show(finding: Finding) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.models.base import Reply
+from agent.models.base import Reply, ToolCall
 from agent.runtime.journal import Alongside
 from agent.runtime.steps.agent import Agent
-from agent.text.markdown import escape
+from agent.text.markdown import bounded, escape
 from agent.tools.base import OutFile
 from agent.tools.think import thoughts_in
 from gateway.outbound.buttons import send_menu
@@ -22,8 +22,20 @@ from storage.records.inbox_outbox import OutboxDraft
 from storage.store import Transaction
 
 BROKE_OFF = "✂️ _The answer broke off here._"
+STOPPED: dict[str, str] = {
+    "length": "✂️ _The answer ends here: it reached the model's limit. Say “go on” for the rest._",
+    "filter": "✂️ _The answer ends here: the provider's filter withheld the rest._",
+}
+MOST_THOUGHT = 1_000
+"""Characters of a model's own thinking that are shown."""
 Parcels = Callable[[Transaction, Entry], list[OutboxDraft]]
 """What is to be sent for an entry."""
+
+
+def _thoughts(reply: Reply, calls: Sequence[ToolCall]) -> list[str]:
+    """What the model thought: in its own way, and by the tool for that."""
+    own = bounded(str(reply.raw.get("reasoning_content") or "").strip(), MOST_THOUGHT)
+    return [*filter(None, [own]), *thoughts_in(calls)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +50,12 @@ class TurnPosts:
     def of_reply(self, turn: Turn, agent: Agent, reply: Reply) -> Alongside:
         """What the model says; the last word ends the turn there too."""
         calls = reply.tool_calls[: agent.max_calls]
-        thoughts = thoughts_in(calls) if self.thoughts_at(turn.address) else []
+        thoughts = _thoughts(reply, calls) if self.thoughts_at(turn.address) else []
         last = turn.answered = not reply.tool_calls
-        shown = self._shown(
-            turn, headed(turn, reply.content), [f"💭 {escape(one)}" for one in thoughts]
-        )
+        text = headed(turn, reply.content)
+        if reply.content.strip() and (mark := STOPPED.get(reply.stop)):
+            text = f"{ended(text)}\n\n{mark}"
+        shown = self._shown(turn, text, [f"💭 {escape(one)}" for one in thoughts])
         rows = turn.row_ids
 
         def alongside(tx: Transaction, entry: Entry) -> None:

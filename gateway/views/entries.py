@@ -7,7 +7,7 @@ from agent.text.markdown import bounded, escape
 from agent.text.plain import plain
 from agent.text.untrusted import visible
 from storage.records.attached import label
-from storage.records.entries import Entry, Json, Kind, Label, content_text, is_cut
+from storage.records.entries import Entry, Json, Kind, Label, content_text, is_incomplete
 from storage.store import Transaction
 from storage.tree.branches import MESSAGES, SAID
 from storage.tree.paths import sort_of
@@ -108,7 +108,7 @@ def words(entry: Entry) -> str:
 
 def first_words(entry: Entry, limit: int = WORDS) -> str:
     """One line without Markdown's marks, not escaped."""
-    if is_cut(entry):
+    if is_incomplete(entry):
         return preview(words(entry), limit - len(CUT_OFF)) + CUT_OFF
     return preview(words(entry), limit)
 

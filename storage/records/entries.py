@@ -35,6 +35,11 @@ CUT = "cut"
 read this much of it, and there is no more."""
 
 
+LENGTH, FILTER = "length", "filter"
+"""What `stop` says of one that the model ended before its end: at the limit of its length, or
+because the provider's filter took the rest. There is nothing more to come."""
+
+
 class SessionKind(StrEnum):
     CHAT = "chat"
     SUBAGENT = "subagent"
@@ -92,6 +97,11 @@ class Entry:
 def is_cut(entry: Entry) -> bool:
     """Whether it is an answer that broke off."""
     return entry.kind is Kind.MESSAGE and entry.body.get("stop") == CUT
+
+
+def is_incomplete(entry: Entry) -> bool:
+    """Whether it is an answer that ends before its end, however that came."""
+    return entry.kind is Kind.MESSAGE and entry.body.get("stop") in (CUT, LENGTH, FILTER)
 
 
 @dataclass(frozen=True, slots=True)

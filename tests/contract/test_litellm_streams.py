@@ -93,12 +93,6 @@ async def test_thinking_is_kept_and_not_heard(server: ModelServer) -> None:
     assert reply.raw["reasoning_content"] == "Let me see."
 
 
-async def test_thinking_in_the_text_is_text(server: ModelServer) -> None:
-    text = "<think>hm</think>Yes."
-    reply = await ask(server, stream(chunk(content=text[:9]), chunk(content=text[9:])))
-    assert reply.content == text
-
-
 async def test_thinking_blocks_keep_their_signature(server: ModelServer) -> None:
     def block(**more: str) -> Json:
         return chunk(thinking_blocks=[{"type": "thinking", **more}])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from agent.models.thinking import ThinkingSplitter
 from storage.json_text import clean
 from storage.records.entries import Json
 
@@ -19,13 +20,13 @@ class Gathered:
     """Fed with the objects of a stream; tells the text as it comes, and nothing else."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
+        self._splitter = ThinkingSplitter(self._told)
         self._tell = tell
         self._head: Json = {}
         self._text: list[str] = []
         self._pieces: list[str] = []
         """What was not told yet."""
         self._thoughts: list[str] = []
-        self._refusal: list[str] = []
         self._calls = _Calls()
         self._more: Json = {}
         self._usage: Any = None
@@ -66,13 +67,15 @@ class Gathered:
                 # Some servers send the same thoughts under both names.
                 if key == _THOUGHTS[0] or not isinstance(delta.get(_THOUGHTS[0]), str):
                     self._thoughts.append(value)
-            elif key == "refusal" and isinstance(value, str):
-                self._refusal.append(value)
+            elif key == "refusal":
+                self._say(value)  # what people are told in place of an answer
             elif key == "tool_calls" and isinstance(value, list):
                 for call in value:
                     self._calls.add(call)
             elif key == "thinking_blocks" and isinstance(value, list):
                 think(self._more.setdefault(key, []), value)
+            elif key == "reasoning_details" and isinstance(value, list):
+                join_details(self._more.setdefault(key, []), value)
             elif isinstance(value, list) and isinstance(self._more.get(key, []), list):
                 self._more[key] = [*self._more.get(key, []), *value]
             else:
@@ -81,6 +84,11 @@ class Gathered:
     def _say(self, content: object) -> None:
         """A text, or parts of which some are."""
         for part in content if isinstance(content, list) else [content]:
+            if isinstance(part, dict) and isinstance(thoughts := part.get("thinking"), list):
+                self._thoughts += [
+                    str(one["text"]) for one in thoughts if isinstance(one, dict) and "text" in one
+                ]
+                continue
             text = part.get("text") if isinstance(part, dict) else part
             if isinstance(text, str) and text:
                 self._pieces.append(text)
@@ -93,18 +101,22 @@ class Gathered:
         said = clean(_joined("".join(self._pieces)))
         self._pieces.clear()
         if said:
-            self._text.append(said)
-            self._tell(said)
+            self._splitter.feed(said)
+
+    def _told(self, text: str) -> None:
+        self._text.append(text)
+        self._tell(text)
 
     @property
     def text(self) -> str:
         """All that was said; nothing comes after this."""
         self._tell_on(held=False)
+        self._splitter.end(cut=self.finish == "length")
         return "".join(self._text)
 
     @property
     def thoughts(self) -> str:
-        return "".join(self._thoughts)
+        return "".join(self._thoughts) or self._splitter.thoughts
 
     def completion(self) -> Json:
         """The answer as it would have come in one piece."""
@@ -112,10 +124,8 @@ class Gathered:
             return self._whole
         message: Json = {"role": "assistant", "content": self.text or None}
         message |= self._more
-        if self._thoughts:
+        if self.thoughts:
             message["reasoning_content"] = self.thoughts
-        if self._refusal:
-            message["refusal"] = "".join(self._refusal)
         if calls := self._calls.whole():
             message["tool_calls"] = calls
         finish = self.finish or ("tool_calls" if calls else "stop")
@@ -140,7 +150,7 @@ class _Calls:
         function: Json = given if isinstance(given, dict) else {}
         call = self._of(piece, function)
         for key, value in piece.items():
-            if key not in ("index", "function", "id", "type") and value is not None:
+            if key not in ("index", "function", "id", "type") and value not in (None, {}, []):
                 call[key] = value
         call["id"] = call["id"] or piece.get("id")
         made = call["function"]
@@ -180,6 +190,24 @@ def _joined(text: str) -> str:
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def join_details(details: list[Any], pieces: list[Any]) -> None:
+    """OpenRouter's account of thinking comes in pieces too: those of one number and kind belong
+    together. Text grows; what else there is, a signature for instance, comes once."""
+    for piece in pieces:
+        last: Any = details[-1] if details else None
+        if not (isinstance(piece, dict) and isinstance(last, dict)) or any(
+            piece.get(key) != last.get(key) for key in ("type", "index")
+        ):
+            details.append(piece)
+            continue
+        grown = {
+            key: last[key] + piece[key]
+            for key in ("text", "summary")
+            if isinstance(last.get(key), str) and isinstance(piece.get(key), str)
+        }
+        details[-1] = {**last, **{k: v for k, v in piece.items() if v is not None}, **grown}
 
 
 def think(blocks: list[Any], pieces: list[Any]) -> None:

@@ -20,8 +20,14 @@ CONTEXT_LENGTH = re.compile(
     re.IGNORECASE,
 )
 _NO_CREDENTIALS = re.compile(
-    r"missing .{0,40}(key|credential)|unable to locate credentials", re.IGNORECASE
+    r"missing .{0,40}(key|credential)|unable to locate credentials|_KEY is not set", re.IGNORECASE
 )
+_NOT_SET_UP = re.compile(
+    r"\w+ (is|are) required|not set\b|must be installed|access token|no login", re.IGNORECASE
+)
+"""What litellm says where something besides a key is missing, before it sends anything."""
+_PACKAGES = {"google": "google-auth", "boto3": "boto3", "botocore": "boto3"}
+"""Modules that litellm imports for a provider, and what brings them."""
 _KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_KEY\b")
 _SECRET = re.compile(r"\b(sk|pk|gsk|xai)-[\w*.-]{8,}|\bAIza[\w-]{20,}|\bBearer\s+\S+")
 _LITELLM_PREFIX = re.compile(r"^(litellm\.)?(\w*(Error|Exception|Exceeded)\b[\s:-]*)+")
@@ -112,6 +118,9 @@ def kind_of_failure(said: Json) -> ModelErrorKind:
 
 def _own(spec: ModelSpec, error: Exception) -> ModelError:
     """Nothing failed below litellm: it would not send the request, or could not read the answer."""
+    for cause in _chain(error):
+        if isinstance(cause, ModuleNotFoundError):
+            return model_error(spec, ModelErrorKind.AUTH, missing_package(cause))
     within = getattr(error, "original_exception", None)
     if type(error).__name__ == _WITHIN_A_STREAM and within is not None:
         text = _LITELLM_PREFIX.sub("", str(within).partition("\n")[0])
@@ -125,12 +134,20 @@ def _own(spec: ModelSpec, error: Exception) -> ModelError:
         or_there = f", or {variable[0]} in the environment" if variable else ""
         text = f"there is no key for it; set its api_key in the configuration{or_there}"
         return model_error(spec, ModelErrorKind.AUTH, text)
+    if _NOT_SET_UP.search(text):
+        return model_error(spec, ModelErrorKind.AUTH, text.rpartition(" - ")[2])
     match status:
         case 400 | 401 | 402 | 403 | 404 | 413 | 429:
             return model_error(spec, kind_of(status), text)
         case _:
             text = "it answered, but not with anything that can be read as a reply"
             return model_error(spec, ModelErrorKind.BAD_REPLY, text)
+
+
+def missing_package(error: ModuleNotFoundError) -> str:
+    module = str(error.name).partition(".")[0]
+    package = _PACKAGES.get(module, module)
+    return f"it needs the package {package}, which is not installed: pip install {package}"
 
 
 def _body(response: Any) -> str:

@@ -24,9 +24,21 @@ from agent.models.base import (
 from agent.models.heard import Listener, partial_usage
 from agent.models.litellm.errors import model_error, translated
 from agent.models.litellm.prompt_cache import marked, takes_marks
-from agent.models.litellm.reading import read
+from agent.models.litellm.providers import (
+    NO_AMAZON_KEYS,
+    OF_AMAZON,
+    OPENAI,
+    amazon_keys,
+    keep_off_the_network,
+    mend_readers,
+    protocol_of,
+    sendable,
+)
+from agent.models.litellm.providers import (
+    provider as provider_of,
+)
+from agent.models.litellm.reading import in_text, read
 from agent.models.litellm.refusals import Extra, refused
-from agent.models.litellm.sendable import OPENAI, sendable
 from agent.models.litellm.streaming import streamed
 from agent.models.litellm.tool_choice import tool_choice
 from agent.models.litellm.usage import (
@@ -84,6 +96,7 @@ class LitellmModel:
             await self.warm_up()
         except ImportError as error:
             raise model_error(request.spec, ModelErrorKind.AUTH, str(error)) from None
+        await self._sign_in(request.spec)
         place = (request.spec.model, request.spec.api_base)
         known = without = self._without.get(place, frozenset())
         while True:
@@ -98,6 +111,15 @@ class LitellmModel:
                 if without != known:
                     self._without[place] = self._without.get(place, frozenset()) | without
                 return reply
+
+    async def _sign_in(self, spec: ModelSpec) -> None:
+        """What litellm would do on the event loop: renew a login's key, look for Amazon's. Raises
+        ModelError."""
+        name = spec.api or protocol_of(spec.api_base) or spec.model.partition("/")[0]
+        if provider_of(name).login:
+            await asyncio.to_thread(self._place, spec)
+        elif name in OF_AMAZON and not spec.api_key and not await asyncio.to_thread(amazon_keys):
+            raise model_error(spec, ModelErrorKind.AUTH, NO_AMAZON_KEYS)
 
     async def _complete(self, request: Request, without: Set[Extra]) -> Reply:
         spec = request.spec
@@ -123,8 +145,8 @@ class LitellmModel:
         arguments = self._arguments(request, without)
         try:
             async with asyncio.timeout(self._seconds(spec)):
-                if listener is None or Extra.STREAM in without:
-                    return await litellm.acompletion(**arguments)
+                if listener is None or not self._streams(spec, without):
+                    return in_text(await litellm.acompletion(**arguments))
                 response = await streamed(litellm, spec, arguments, listener)
         except ModelError:
             raise
@@ -135,6 +157,9 @@ class LitellmModel:
             raise translated(spec, error) from None
         model, provider, _ = self._place(spec)
         return priced(litellm, model, provider, response)
+
+    def _streams(self, spec: ModelSpec, without: Set[Extra]) -> bool:
+        return Extra.STREAM not in without and provider_of(self._place(spec)[1]).streams
 
     def _seconds(self, spec: ModelSpec) -> float:
         return self._timeout if spec.timeout is None else spec.timeout
@@ -149,7 +174,8 @@ class LitellmModel:
 
         spec = request.spec
         model, provider, forced = self._place(spec)
-        messages = [sendable(message, provider) for message in request.messages]
+        thoughts = Extra.THOUGHTS not in without
+        messages = sendable(request.messages, provider, thoughts=thoughts)
         arguments: dict[str, Any] = {
             "model": spec.model,
             "custom_llm_provider": forced,
@@ -184,19 +210,22 @@ class LitellmModel:
     def _place(self, spec: ModelSpec) -> tuple[str, str, str | None]:
         """The provider's own name of the model, the provider, and the same provider again where
         litellm must be told and would not find it by itself."""
+        api = spec.api or protocol_of(spec.api_base)
         try:
             model, provider, *_ = self._litellm.get_llm_provider(
-                spec.model, custom_llm_provider=spec.api, api_base=spec.api_base
+                spec.model, custom_llm_provider=api, api_base=spec.api_base
             )
-        except self._litellm.BadRequestError:
+        except self._litellm.BadRequestError as error:
             if spec.api_base:
                 return spec.model, OPENAI, OPENAI
             text = "a name without a provider; write it as provider/model, or set api_base"
             given, slash, rest = spec.model.partition("/")
+            if given in self._providers():
+                raise translated(spec, error) from None
             if slash and (known := nearest(given, self._providers())) is not None:
                 text = f"there is no provider {given!r}. Did you mean {known}/{rest}?"
             raise model_error(spec, ModelErrorKind.AUTH, text) from None
-        return str(model), str(provider), spec.api
+        return str(model), str(provider), api
 
     def _providers(self) -> list[str]:
         return [str(getattr(each, "value", each)) for each in self._litellm.provider_list]
@@ -217,6 +246,8 @@ def _import_litellm() -> Any:
     read_leniently()
     # Else it gives up a stream in which a hundred pieces are alike: a table, a drawing.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
+    keep_off_the_network(litellm)
+    mend_readers()
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.redact_messages_in_exceptions = True

@@ -1,8 +1,9 @@
-"""litellm's list of prices, read from its file: litellm itself takes seconds to import, and what a
-model is offered must be the same before and after."""
+"""litellm's list of prices and context windows, read from its file: litellm itself takes seconds
+to import, and what a model is offered must be the same before and after."""
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,15 @@ from agent.models.usage import dollars
 _FILE = "model_prices_and_context_window_backup.json"
 
 
-def listed_prices(models: Iterable[str]) -> dict[str, Prices]:
-    """The prices of those that are listed, by the name they are configured with. Blocks."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    prices: Prices
+    window: int | None
+    """Tokens that a request may have."""
+
+
+def listed_models(models: Iterable[str]) -> dict[str, Listed]:
+    """What is listed of models, by the name they are configured with. Blocks."""
     wanted = set(models)
     if not wanted:
         return {}
@@ -25,11 +33,11 @@ def listed_prices(models: Iterable[str]) -> dict[str, Prices]:
         known: Mapping[str, Any] = json.loads(Path(found.origin).with_name(_FILE).read_bytes())
     except (OSError, ValueError):
         return {}  # prices are not known then, as for models that are not listed
-    prices = {model: _prices(known, model) for model in wanted}
-    return {model: each for model, each in prices.items() if each != UNKNOWN_PRICES}
+    listed = {model: _listed(known, model) for model in wanted}
+    return {model: each for model, each in listed.items() if each != Listed(UNKNOWN_PRICES, None)}
 
 
-def _prices(known: Mapping[str, Any], model: str) -> Prices:
+def _listed(known: Mapping[str, Any], model: str) -> Listed:
     """Models are listed as `provider/model`, or without a provider that the entry names."""
     provider, slash, rest = model.partition("/")
     entry = known.get(model)
@@ -38,7 +46,9 @@ def _prices(known: Mapping[str, Any], model: str) -> Prices:
         if entry is not None and not str(entry.get("litellm_provider")).startswith(provider):
             entry = None
     if entry is None:
-        return UNKNOWN_PRICES
-    return Prices(
+        return Listed(UNKNOWN_PRICES, None)
+    prices = Prices(
         dollars(entry.get("input_cost_per_token")), dollars(entry.get("output_cost_per_token"))
     )
+    window = entry.get("max_input_tokens")
+    return Listed(prices, window if isinstance(window, int) and window > 0 else None)

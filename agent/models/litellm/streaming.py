@@ -14,16 +14,25 @@ from agent.models.base import ModelErrorKind, ModelSpec
 from agent.models.heard import Listener
 from agent.models.litellm.chunks import Gathered, think
 from agent.models.litellm.errors import kind_of_failure, model_error
+from agent.models.litellm.reading import in_text
 from agent.models.litellm.sse import Events, NoEvent
 from agent.models.litellm.usage import in_one_piece
+from agent.models.thinking import ThinkingSplitter
 from storage.json_text import clean
 from storage.records.entries import Json
 
 AFTER_THE_END = 5.0
 """Seconds in which the usage may follow an answer that is complete."""
 
-_READ_HERE = "OpenAIChatCompletionStreamingHandler"
-"""litellm's reader of OpenAI's protocol, as nobody has changed it for a provider of their own."""
+_READ_HERE = frozenset(
+    {
+        "OpenAIChatCompletionStreamingHandler",
+        "GroqChatCompletionStreamingHandler",
+        "MistralChatResponseIterator",
+        "OpenRouterChatCompletionStreamingHandler",
+    }
+)
+"""litellm's readers of OpenAI's protocol. Where a provider differs, `Gathered` knows it."""
 
 
 class Alive(Protocol):
@@ -55,11 +64,13 @@ async def streamed(litellm: Any, spec: ModelSpec, arguments: Json, listener: Lis
     """The answer as litellm gives one that was not streamed. Raises whatever litellm does."""
     async with watched(spec) as alive:
         stream = await litellm.acompletion(**arguments, stream=True)
-        reader = getattr(stream, "completion_stream", None)
-        if reader is None:
-            return stream  # a provider that has no streams
+        if not hasattr(stream, "completion_stream"):
+            return in_text(stream)  # a provider that has no streams
+        if stream.completion_stream is None:
+            await stream.fetch_stream()  # Gemini's: litellm opens it when it is first read
+        reader = stream.completion_stream
         response = getattr(reader, "http_response", None)
-        if type(reader).__name__ == _READ_HERE and response is not None:
+        if type(reader).__name__ in _READ_HERE and response is not None:
             try:
                 gathered = await _read_here(spec, response, listener, alive)
             finally:
@@ -136,12 +147,23 @@ def _as_response(litellm: Any, gathered: Gathered) -> Any:
     return response
 
 
+def _ended(stream: Any) -> bool:
+    """Whether the provider said why it stopped; of Gemini litellm keeps that aside."""
+    return bool(stream.received_finish_reason or stream.intermittent_finish_reason)
+
+
 async def _read_there(
     litellm: Any, spec: ModelSpec, stream: Any, arguments: Json, listener: Listener, alive: Alive
 ) -> Any:
     chunks: list[Any] = []
     text: list[str] = []
     thoughts: list[Any] = []
+
+    def tell(said: str) -> None:
+        text.append(said)
+        listener(said)
+
+    splitter = ThinkingSplitter(tell)
     try:
         async with asyncio.timeout(None) as rest:
             async for chunk in stream:
@@ -149,24 +171,26 @@ async def _read_there(
                 for choice in chunk.choices[:1]:
                     think(thoughts, getattr(choice.delta, "thinking_blocks", None) or [])
                     if isinstance(content := choice.delta.content, str) and content:
-                        said = clean(content)
-                        text.append(said)
-                        listener(said)
-                ended = bool(stream.received_finish_reason)
+                        splitter.feed(clean(content))
+                ended = _ended(stream)
                 alive(ended=ended)
                 if ended and rest.when() is None:
                     rest.reschedule(asyncio.get_running_loop().time() + AFTER_THE_END)
     except TimeoutError:
         if not rest.expired():
             raise
-    if chunks and not stream.received_finish_reason:
+    if chunks and not _ended(stream):
         broken = "the connection was cut in the middle of the answer"
         raise model_error(spec, ModelErrorKind.UNAVAILABLE, broken)
     whole = litellm.stream_chunk_builder(chunks, messages=arguments["messages"])
     if whole is None:
         raise model_error(spec, ModelErrorKind.BAD_REPLY, "it answered without any choice")
-    message = whole.choices[0].message
+    choice = whole.choices[0]
+    splitter.end(cut=choice.finish_reason == "length")
+    message = choice.message
     message.content = "".join(text) or None
+    if splitter.thoughts and not getattr(message, "reasoning_content", None):
+        message.reasoning_content = splitter.thoughts
     if thoughts:
         message.thinking_blocks = thoughts  # litellm puts each together twice
     return whole

@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 OnReply = Callable[[Reply], Alongside | None]
 """Told of each reply before it is appended; gives what is stored in the same transaction."""
 
+ALL_THOUGHT = "the model used up the limit of its answer before it said a word"
 LAST_WORD_SECONDS = 5.0
 """Until what a cancelled call had said is given up, while the store does not take it."""
 
@@ -100,6 +101,8 @@ class ModelCalls:
             reply = await self._listen(request)
             if reply.content.strip() or reply.tool_calls:
                 return replace(reply, tool_calls=told_apart(reply.tool_calls))
+            if reply.stop == "length":
+                raise ModelError(ModelErrorKind.BAD_REPLY, ALL_THOUGHT)
             empty = partial(bill, account=self.run.account, spec=request.spec, reply=reply)
             await self.run.journal.store.run(empty)
         raise ModelError(ModelErrorKind.BAD_REPLY, "the model gave an empty answer, twice")
@@ -154,6 +157,8 @@ def assistant_draft(reply: Reply, agent: Agent) -> Draft:
     more: dict[str, object] = {"tool_calls": calls} if calls else {}
     said = message("assistant", reply.content, **more)
     body = {**said, "model": reply.model or agent.spec.model, "usage": usage_json(reply)}
+    if reply.stop:
+        body["stop"] = reply.stop
     # The provider's message is kept whole, but what is the same in ours not twice.
     new = {k: v for k, v in reply.raw.items() if k not in said or said[k] != v}
     if new:

@@ -12,7 +12,7 @@ from storage.errors import InterchangeError
 from storage.interchange.json_reader import quoted
 from storage.interchange.patch import applied, difference, same
 from storage.json_text import dumps
-from storage.records.entries import CUT, Json, message
+from storage.records.entries import CUT, LENGTH, Json, message
 
 MOST_TOKENS = 2**31 - 1
 _CUT_OFF = ("aborted", "error")
@@ -78,6 +78,8 @@ def calls_of(body: Json) -> list[str]:
 def _stop_reason(body: Json) -> str:
     if body.get("stop") == CUT:
         return "aborted"
+    if body.get("stop") == LENGTH:
+        return "length"
     return "toolUse" if body.get("tool_calls") else "stop"
 
 
@@ -112,6 +114,8 @@ def _assistant(given: Json) -> Json:
     whole = given.get("stopReason") not in _CUT_OFF  # else the calls may be half ones
     if calls := [_call(block) for block in blocks if whole and block["type"] == "toolCall"]:
         more["tool_calls"] = calls
+    if given.get("stopReason") == LENGTH:
+        more["stop"] = LENGTH
     provider, model = given.get("provider"), given.get("model")
     if isinstance(model, str) and model:
         more["model"] = f"{provider}/{model}" if isinstance(provider, str) and provider else model

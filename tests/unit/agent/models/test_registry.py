@@ -3,7 +3,7 @@
 import pytest
 
 from agent.models.base import Model, ModelSpec, Prices, Reply, Request
-from agent.models.litellm.prices import listed_prices
+from agent.models.litellm.prices import listed_models
 from agent.models.registry import Models, RoutedModel
 from agent.models.scripted import Answer, Rule, ScriptedModel
 from storage.records.entries import message
@@ -96,12 +96,14 @@ def test_only_what_is_known_of_both_is_compared(ours: Prices, theirs: Prices, de
     assert ours.dearer_than(theirs) is dearer
 
 
-def test_litellms_list_has_prices_by_the_name_with_and_without_provider() -> None:
+def test_litellms_list_has_prices_and_windows_by_the_name_with_and_without_provider() -> None:
     names = ["anthropic/claude-sonnet-4-6", "claude-sonnet-4-6", "gemini/gemini-2.5-flash"]
     strangers = ["openai/claude-sonnet-4-6", "small", "ollama_chat/qwen3", "x/"]
-    listed = listed_prices([*names, *strangers])
+    listed = listed_models([*names, *strangers])
     assert set(listed) == set(names)
-    assert listed[names[0]] == listed[names[1]] == Prices(3e-6, 15e-6)
+    assert listed[names[0]] == listed[names[1]]
+    assert listed[names[0]].prices == Prices(3e-6, 15e-6)
+    assert (listed[names[2]].window or 0) > 1_000_000
 
 
 def test_names_lists_tiers_and_presets_once() -> None:
