@@ -425,3 +425,12 @@ def test_every_file_that_is_named_exists() -> None:
     named = {path for text in DOCUMENTS.values() for path in re.findall(files, text)}
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_each_promise_names_a_test_that_is_there() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    promised = text.partition("## What is promised")[2].partition("\n## ")[0]
+    rows = [line for line in promised.splitlines() if line.startswith("| ")][1:]
+    tests = [re.findall(r"`(tests/[\w/]+\.py)`", row) for row in rows]
+    assert len(rows) > 25 and all(tests)
+    assert [name for names in tests for name in names if not (ROOT / name).is_file()] == []
