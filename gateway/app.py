@@ -80,8 +80,10 @@ async def _load(litellm: LitellmModel) -> None:
     finally:
         gc.enable()
     # What is loaded now stays. Garbage collections that went through all of it would hold up every
-    # conversation for a quarter of a second (measured).
-    gc.freeze()
+    # conversation for a quarter of a second (measured). Once in a process: a second time would
+    # keep for ever what an earlier gateway of the process has left.
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
 
 
 def _renderers(config: Config, store: Store, at: Mapping[str, Adapter]) -> dict[str, Adapter]:
