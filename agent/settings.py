@@ -182,6 +182,10 @@ def _zone(value: str) -> str:
     return value
 
 
+Zone = Annotated[str, AfterValidator(_zone)]
+"""A time zone by its name."""
+
+
 def _whole_path(value: str) -> str:
     """A path without links and steps back that could be misread; whether it may be shown is looked
     at with the rest of the configuration: see agent.tools.terminal.sandbox.shown."""
@@ -242,7 +246,7 @@ class ToolsConfig(Section):
     environment: Annotated[dict[str, str], AfterValidator(_environment)] = {}
     """Variables that commands find; PATH stands before the usual one."""
     rules: tuple[ToolRule, ...] = ()
-    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    timezone: Zone = "UTC"
     """Of people who never said theirs."""
 
 

@@ -75,7 +75,7 @@ class Toolkits:
             clarify_kit,
             message_kit(store, messenger, self.settings.toolsets_at, self.workspace, self.redact),
             memory_kit(store, partial(tell_noted, composer)),
-            schedule_kit(store, self.settings.config.tools.timezone),
+            schedule_kit(store, self.settings.zone_at),
             self.servers.kit(self.workspace),
             partial(terminal_tools, self.terminal),
         )

@@ -55,6 +55,7 @@ def _due(base: Foundation, agents: Agents, lanes: Lanes) -> DueTurns:
         agents.toolkits.opening,
         _incoming(base, agents),
         lanes.held,
+        base.settings.received,
     )
 
 
@@ -69,6 +70,7 @@ def _answer(base: Foundation, agents: Agents, lanes: Lanes, results: Results) ->
         lanes.policy,
         TurnPosts(composer, OutFiles(composer), answer_items, settings.thoughts_at),
         Streaming(base.store, base.outbound.notices, composer, settings.stream_at),
+        settings.received,
     )
 
 

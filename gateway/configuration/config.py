@@ -42,6 +42,7 @@ from agent.settings import (
     Toolsets,
     Url,
     WebConfig,
+    Zone,
     several,
 )
 from agent.text.suggestion import did_you_mean
@@ -149,6 +150,8 @@ class SessionConfig(CompactionConfig):
     branch_summaries: Literal["off", "ask", "auto"] = "ask"
     max_depth: int = Field(default=1_000_000, ge=1)
     max_children: int = Field(default=1_000, ge=1)
+    zone: Zone | None = None
+    """None: that of `[tools] timezone`."""
 
 
 class GatewayToolsConfig(ToolsConfig):
@@ -216,6 +219,7 @@ class ChatConfig(Section):
     busy: Busy | None = None
     stream: bool | None = None
     answer: Answer | None = None
+    zone: Zone | None = None
     retention: ChatRetention = ChatRetention()
 
 
