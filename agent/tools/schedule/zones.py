@@ -17,7 +17,7 @@ from storage.records.speakers import received
 
 LONGEST_NAME = 64
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
+MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
@@ -110,7 +110,7 @@ def shown_time(at: float, zone: ZoneInfo) -> str:
     UTC+01:00)"."""
     there = datetime.fromtimestamp(at, zone)
     clock = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
-    day = f"{_DAYS[there.weekday()]}, {there.day} {_MONTHS[there.month - 1]} {there.year}"
+    day = f"{_DAYS[there.weekday()]}, {there.day} {MONTHS[there.month - 1]} {there.year}"
     return f"{day}, {clock} ({place(at, zone)})"
 
 
