@@ -81,7 +81,7 @@ async def test_in_private_a_long_answer_is_there_once(tmp_path: Path, parts: int
         await s.telegram.hears("word1999.", ANN)
         await s.quiet()
         answer = [words(one) for one in s.telegram.messages(ANN) if "word" in words(one)]
-        assert " ".join(" ".join(answer).split()) == LONG
+        assert "".join("".join(answer).split()) == "".join(LONG.split())
 
 
 async def test_a_message_whose_turn_is_stopped_after_a_kill_loses_its_cursor(
