@@ -72,9 +72,10 @@ async def test_in_private_the_answer_is_one_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize("parts", [1, 2])
 async def test_in_private_a_long_answer_is_there_once(tmp_path: Path, parts: int) -> None:
     """Killed once so many of its parts are posted: they are written on, not posted again."""
-    async with scene(tmp_path, models(tmp_path, 0.01, LONG)) as s:
+    async with scene(tmp_path, models(tmp_path, 0.02, LONG)) as s:
         s.telegram.say(ANN, ANN, "go")
-        await until(lambda: len(s.telegram.messages(ANN)) > parts)
+        await until(lambda: sum("word" in words(m) for m in s.telegram.messages(ANN)) >= parts)
+        await s.recorded_as_sent()
         await s.gateway.kill()
         models(tmp_path, 0.001, LONG)
         await s.gateway.start()
