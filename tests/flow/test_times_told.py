@@ -1,7 +1,8 @@
 """When each message was received, as models are told it."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from agent.models.base import Request
 from storage.records.entries import Entry
@@ -35,8 +36,8 @@ async def test_each_message_says_when_it_was_received_in_the_persons_zone(store:
     async with gateway(ECHO, store=store, config=BERLIN) as g:
         await talk(g, "hello")
         first = await entries(store)
-        there = datetime.fromtimestamp(first[0].time, UTC)
-        assert f"{there.day} " in told_in(g.model.dated[-1])
+        there = datetime.fromtimestamp(first[0].time, ZoneInfo("Europe/Berlin"))
+        assert f" {there.day} " in told_in(g.model.dated[-1])
         assert "(Europe/Berlin, UTC+0" in told_in(g.model.dated[-1])
         assert last(g.model.dated[-1]).startswith("hello\n<received_at>")
         assert first[0].body["content"] == "hello"
