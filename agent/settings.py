@@ -203,6 +203,10 @@ def _zone(value: str) -> str:
     return value
 
 
+Zone = Annotated[str, AfterValidator(_zone)]
+"""A time zone by its name."""
+
+
 def _whole_path(value: str) -> str:
     """A path without links and steps back that could be misread; whether it may be shown is looked
     at with the rest of the configuration: see agent.tools.terminal.sandbox.shown."""
@@ -264,7 +268,7 @@ class ToolsConfig(Section):
     """Variables that commands find; PATH stands before the usual one."""
     workspace_quota: Size = 10 << 30
     rules: tuple[ToolRule, ...] = ()
-    timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    timezone: Zone = "UTC"
     """Of people who never said theirs."""
 
 

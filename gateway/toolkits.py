@@ -88,7 +88,7 @@ class Toolkits:
             git_kit(self.workspace),
             message_kit(store, messenger, self.settings.toolsets_at, self.workspace, self.redact),
             memory_kit(store, partial(tell_noted, composer)),
-            schedule_kit(store, self.settings.config.tools.timezone),
+            schedule_kit(store, self.settings.zone_at),
             self.servers.kit(self.workspace),
             partial(terminal_tools, self.terminal),
         )

@@ -4,7 +4,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.runtime.tool_calls import DELEGATE, TOUCHES, file_touched, finished_calls
+from agent.runtime.tool_calls import (
+    DELEGATE,
+    HOWS,
+    TOUCHES,
+    file_touched,
+    files_changed,
+    finished_calls,
+)
 from agent.text.markdown import bounded
 from agent.text.sizing import size
 from agent.text.untrusted import as_text
@@ -90,6 +97,7 @@ def _touched(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str]]:
             yield from _by_children(result)
         elif path := file_touched(name, arguments, result):
             yield path, TOUCHES[name]
+    yield from ((path, "wrote") for path in files_changed(entries))
 
 
 def _by_children(result: str) -> Iterator[tuple[str, str]]:
@@ -102,5 +110,5 @@ def _by_children(result: str) -> Iterator[tuple[str, str]]:
     for one in results if isinstance(results, list) else ():
         files = one.get("files") if isinstance(one, Mapping) else None
         for path, how in files.items() if isinstance(files, Mapping) else ():
-            if how in TOUCHES.values():
-                yield normalized(path), how
+            if how in HOWS:
+                yield normalized(path), "read" if how == "read" else "wrote"

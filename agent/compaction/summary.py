@@ -19,7 +19,7 @@ from agent.text.templates import cut as cut_text
 from agent.text.untrusted import as_text, quote
 from storage.records.entries import Draft, Entry, Json, Kind, Usage, is_cut, message
 from storage.records.record_entries import RecordKind, is_record
-from storage.records.speakers import name_taken_off, speaker_of
+from storage.records.speakers import name_taken_off, received_words, speaker_of
 from storage.records.told_notes import notes_content
 
 TOOL_LIMIT = 2_000
@@ -74,10 +74,12 @@ def _said(entry: Entry) -> Iterator[Block]:
     match entry.body.get("role"):
         case "user":
             speaker = speaker_of(entry.body)
+            at = f" at {words}" if (words := received_words(entry.body)) else ""
             if speaker is None:
-                yield "person", text
+                yield f"person{at}", text
             else:
-                yield f"person [{speaker.id}] {_name(speaker.name)}", name_taken_off(entry.body)
+                who = f"person [{speaker.id}] {_name(speaker.name)}"
+                yield f"{who}{at}", name_taken_off(entry.body)
             if came := files_text(entry.body):
                 yield "files", came
         case "assistant":

@@ -14,6 +14,8 @@ from storage.records.entries import Json, Usage
 from storage.records.questions import Question
 
 SUMMARY_LIMIT = 8_000
+WRITTEN = ("wrote", "changed")
+"""What `files` says of a file that is another than before."""
 FILES_NAMED = 10
 """In a warning."""
 TASK_LIMIT = 100
@@ -78,22 +80,24 @@ def launched_result(delegation: Delegation) -> Json:
 def with_shared_files(results: Sequence[Json]) -> list[Json]:
     """The results of a call's tasks, in their order: where several wrote the same file, each is
     told which others did."""
-    writers: dict[str, list[int]] = {}
+    writers: dict[str, dict[int, str]] = {}
     for at, result in enumerate(results):
         for path, how in (result.get("files") or {}).items():
-            if how == "wrote":
-                writers.setdefault(path, []).append(at)
+            if how in WRITTEN:
+                writers.setdefault(path, {})[at] = how
     return [_warned(result, at, writers) for at, result in enumerate(results)]
 
 
-def _warned(result: Json, at: int, writers: Mapping[str, Sequence[int]]) -> Json:
+def _warned(result: Json, at: int, writers: Mapping[str, Mapping[int, str]]) -> Json:
     shared: dict[str, list[str]] = {}
     for path, who in writers.items():
         if at in who and len(who) > 1:
             others = ", ".join(f"task {other + 1}" for other in who if other != at)
-            shared.setdefault(others, []).append(path)
+            sure = all(how == "wrote" for how in who.values())
+            did = "wrote" if sure else "wrote, or ran a command that may have changed,"
+            shared.setdefault(f"{others} of this call {did}", []).append(path)
     warnings = [
-        f"{others} of this call wrote the same: {_named(paths)}; only what was written last is kept"
+        f"{others} the same: {_named(paths)}; only what was written last is kept"
         for others, paths in shared.items()
     ]
     return result | {"warnings": [*(result.get("warnings") or ()), *warnings]} if shared else result
@@ -120,7 +124,7 @@ def _lean(result: Json) -> Json:
         "verdict": _only(result.get("verdict"), "verdict", "reasoning"),
         "usage": _dollars(result.get("usage") or {}),
         "sent_back": None,
-        "files": {path: did for path, did in result.get("files", {}).items() if did == "wrote"},
+        "files": {path: did for path, did in result.get("files", {}).items() if did in WRITTEN},
         "envelope": _proof(result.get("envelope") or {}, summary, evidence),
     }
     if result.get("status") == "completed":  # who resolved it, and by which branch, says the same

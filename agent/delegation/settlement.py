@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from agent.delegation.children.transcript import files_touched
+from agent.delegation.children.transcript import files_touched, more_of
 from agent.delegation.core.events import AwaitHuman, Finish, Interrupted, event_draft, events_of
 from agent.delegation.core.machine import advance, fold
 from agent.delegation.core.state import State
@@ -76,12 +76,12 @@ def spent_by_tier(tx: Transaction, row: Delegation) -> dict[str, Usage]:
 
 
 def files_of_branch(tx: Transaction, row: Delegation) -> dict[str, str]:
-    """Path → "read" or "wrote", of a delegation with whatever it delegated in turn."""
+    """Path → "read", "changed" or "wrote", of a delegation with whatever it delegated in turn."""
     files = files_touched(tx, row.journal)
     for run in tx.tree.children(row.journal):
         for child in tx.delegations.recent(run.id, limit=MOST_CHILDREN):
             below = files_of_branch(tx, child)
-            files |= {path: what for path, what in below.items() if files.get(path) != "wrote"}
+            files |= {path: more_of(files.get(path), how) for path, how in below.items()}
     return files
 
 

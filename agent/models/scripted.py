@@ -28,7 +28,8 @@ The file is YAML. The first rule that fits a request decides the reply:
 `when` holds any of these; what is left out fits everything:
 
 - `tier`: the name of the tier or preset that is asked, or its model string;
-- `last`: a Python regular expression, searched in the text of the last user or tool message;
+- `last`: a Python regular expression, searched in the text of the last user or tool message,
+  without the line that says when it was received;
 - `seen`: one, or a list of them, each searched in the texts of all user and tool messages, the
   newest first: what the task was, or what an earlier call found;
 - `system`: one that is searched in the system message;
@@ -83,6 +84,7 @@ from agent.models.base import (
 from agent.models.usage import MOST_TOKENS
 from agent.text.fault_words import fault_words
 from storage.records.entries import Json, Usage, message
+from storage.records.speakers import without_received
 
 CHARACTERS_PER_TOKEN = 4
 Groups = tuple[str | None, ...]
@@ -280,6 +282,7 @@ def _see(request: Request) -> _Seen:
             case "system":
                 system = f"{system}\n{text}" if system else text
             case "user":
+                text = without_received(text)
                 last, turn = text, 0
                 texts.append(text)
             case "tool":

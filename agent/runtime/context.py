@@ -16,7 +16,7 @@ from agent.text.files import files_text
 from storage.records.attached import attached
 from storage.records.entries import Entry, Json, Kind, is_cut, message
 from storage.records.record_entries import RecordKind, is_put_off, is_record
-from storage.records.speakers import guarded, speaker_of, told
+from storage.records.speakers import guarded, received_line, speaker_of, told
 from storage.records.told_notes import notes_content
 from storage.tree.paths import from_first_kept, has_compaction
 
@@ -271,12 +271,11 @@ def _message(entry: Entry, model: str | None) -> Json:
 
 
 def _with_files(said: str, body: Json) -> str | list[Json]:
-    """What a person said, and what came with it. Pictures are named by their hashes: they are put
-    in for the model that is asked (agent.models.media.pictures)."""
+    """What a person said, what came with it, and when. Pictures are named by their hashes: they
+    are put in for the model that is asked (agent.models.media.pictures)."""
     files = attached(body)
-    if not files:
-        return said
-    text = "\n".join(part for part in (said, files_text(body)) if part)
+    named = files_text(body) if files else ""
+    text = "\n".join(part for part in (said, named, received_line(body)) if part)
     shown = [picture_part(file.shown) for file in files if file.shown]
     return [{"type": "text", "text": text}, *shown] if shown else text
 

@@ -164,9 +164,17 @@ def _goes_on(entry: Entry, caller: Entry) -> bool:
     return _answers(entry, caller) and not entry.body.get("correction")
 
 
-def tool_message(call: ToolCall, entry: int, text: str, final: Sequence[int] = ()) -> Json:
+def tool_message(
+    call: ToolCall,
+    entry: int,
+    text: str,
+    final: Sequence[int] = (),
+    changed: Sequence[str] = (),
+) -> Json:
     """The body of a call's result. `entry` is the assistant entry that holds the call: providers
-    use the same call id more than once. `final`: the delegations whose result it is."""
+    use the same call id more than once. `final`: the delegations whose result it is. `changed`:
+    files that a command changed."""
+    more = {"changed": list(changed)} if changed else {}
     return {
         "role": "tool",
         "content": text,
@@ -174,4 +182,5 @@ def tool_message(call: ToolCall, entry: int, text: str, final: Sequence[int] = (
         "name": call.name,
         "call_entry": entry,
         "final": list(final),
+        **more,
     }

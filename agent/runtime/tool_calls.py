@@ -18,6 +18,10 @@ DELEGATE = "delegate_task"
 """The tool whose results say what children touched."""
 TOUCHES = {ReadFile.name: "read", WriteFile.name: "wrote", EditFile.name: "wrote"}
 """Tool → what it does to the file it names."""
+CHANGED = "changed"
+"""What a command did to a file, as far as can be told."""
+HOWS = ("read", CHANGED, "wrote")
+"""What can be done to a file; of two, the later one says more."""
 
 
 def finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
@@ -36,6 +40,14 @@ def finished_calls(path: Path) -> Iterator[tuple[str, str, str]]:
         elif not entry.body.get("handed"):
             for call in calls_of(entry):
                 calls[entry.id, call.id] = calls[None, call.id] = call
+
+
+def files_changed(path: Path) -> Iterator[str]:
+    """Files that commands of the path changed, as their results have it."""
+    for entry in path:
+        changed = entry.body.get("changed") if entry.body.get("role") == "tool" else None
+        if isinstance(changed, list) and not entry.body.get("handed"):
+            yield from (normalized(file) for file in changed if isinstance(file, str))
 
 
 def file_touched(name: str, arguments: str, result: str) -> str:

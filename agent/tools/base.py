@@ -97,6 +97,9 @@ class Done:
     also: Also | None = field(default=None, compare=False)
     files: tuple[OutFile, ...] = ()
     """Shown in the conversation, where the agent is the one that people talk to."""
+    changed: tuple[str, ...] = ()
+    """Files of the workspace, paths in normal form, that a command of a child changed, as far as
+    can be told: what else ran meanwhile may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ def _due(base: Foundation, agents: Agents, lanes: Lanes) -> DueTurns:
         _incoming(base, agents),
         UnaskedTurns(base.live.part(lambda now: Quota(now.limits)), base.outbound.composer),
         lanes.held,
+        base.settings.received,
     )
 
 
@@ -72,6 +73,7 @@ def _answer(base: Foundation, agents: Agents, lanes: Lanes, results: Results) ->
         lanes.policy,
         TurnPosts(composer, OutFiles(composer), answer_items, settings.thoughts_at),
         Streaming(base.store, base.outbound.notices, composer, settings.stream_at),
+        settings.received,
     )
 
 

@@ -9,14 +9,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
+from agent.tools.schedule.zones import is_zone, received_at
 from gateway.chats.known_threads import KnownThreads
 from gateway.configuration.config import Answer, Busy, ChatConfig, Config
 from gateway.configuration.current import Current
 from storage.records.chats.chat_settings import ChatChoice, ChatChoiceChange
-from storage.store import Store
+from storage.records.entries import Json
+from storage.store import Store, Transaction
 
 Summaries = Literal["off", "ask", "auto"]
-Key = Literal["stream", "busy", "summaries", "answer", "thoughts"]
+Key = Literal["stream", "busy", "summaries", "answer", "thoughts", "zone"]
 
 ON, OFF = "on", "off"
 VALUES: Mapping[Key, tuple[str, ...]] = {
@@ -25,8 +27,9 @@ VALUES: Mapping[Key, tuple[str, ...]] = {
     "summaries": ("off", "ask", "auto"),
     "answer": ("mention", "all", "thread"),
     "thoughts": (ON, OFF),
+    "zone": (),
 }
-"""What may be chosen, and its values."""
+"""What may be chosen, and its values; a zone is a name (IANA)."""
 READS = 3
 
 
@@ -94,6 +97,19 @@ class ChatSettings:
                 return _switch(next(own, session.stream))
             case "thoughts":
                 return _switch(session.show_thoughts)
+            case "zone":
+                own_zone = next((one.zone for one in chats if one.zone is not None), None)
+                return own_zone or session.zone or self.config.tools.timezone
+
+    def zone_at(self, address: str) -> str:
+        """The time zone of who never said theirs."""
+        return self.value_at(address, "zone")
+
+    def received(self, tx: Transaction, address: str, person: str) -> Json:
+        """What the entry of a message there, or an event, says of the time: now, in the zone of
+        the person, else of the chat."""
+        zone = (tx.schedules.zone(person) if person else "") or self.zone_at(address)
+        return received_at(tx.now, zone)
 
     def toolsets_at(self, address: str) -> frozenset[str]:
         """The toolsets of a conversation: its own, or those of all."""
@@ -155,6 +171,8 @@ class ChatSettings:
 
 def known(key: str, value: str) -> bool:
     """Whether a row says something that this version can do; one of another version may not."""
+    if key == "zone":
+        return is_zone(value)
     return any(key == one and value in values for one, values in VALUES.items())
 
 

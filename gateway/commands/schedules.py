@@ -10,7 +10,7 @@ from agent.errors import ToolError
 from agent.text.markdown import escape
 from agent.tools.schedule.rules import following, in_words, read
 from agent.tools.schedule.tool import MOST_HERE
-from agent.tools.schedule.zones import ZoneError, place, shown_time, zone_of
+from agent.tools.schedule.zones import ZoneError, place, shown_time, usual_zone, zone_of
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
@@ -68,10 +68,8 @@ def _schedule(tx: Transaction, call: CommandCall) -> Outcome:
 
 def _zone_of(tx: Transaction, call: CommandCall) -> ZoneInfo:
     """The caller's."""
-    try:
-        return zone_of(tx.schedules.zone(call.who) or call.context.config.tools.timezone)
-    except ZoneError:  # the machine forgot it
-        return zone_of("UTC")
+    usual = call.context.settings.zone_at(call.address)
+    return usual_zone(tx.schedules.zone(call.who) or usual)
 
 
 def _zone(tx: Transaction, call: CommandCall, name: str) -> Outcome:

@@ -43,6 +43,7 @@ from agent.settings import (
     Toolsets,
     Url,
     WebConfig,
+    Zone,
     several,
 )
 from agent.text.suggestion import did_you_mean
@@ -156,6 +157,8 @@ class SessionConfig(CompactionConfig):
     branch_summaries: Literal["off", "ask", "auto"] = "ask"
     max_depth: int = Field(default=1_000_000, ge=1)
     max_children: int = Field(default=1_000, ge=1)
+    zone: Zone | None = None
+    """None: that of `[tools] timezone`."""
 
 
 class GatewayToolsConfig(ToolsConfig):
@@ -223,6 +226,7 @@ class ChatConfig(Section):
     busy: Busy | None = None
     stream: bool | None = None
     answer: Answer | None = None
+    zone: Zone | None = None
     retention: ChatRetention = ChatRetention()
 
 

@@ -161,9 +161,21 @@ class LiveAnswer:
         bodies = self._parts.composer.bodies(self._place.address, growing(text))
         if not bodies:
             return
-        if not (self._drafts and await self._draft(bodies[-1])):
+        if not (self._drafts and await self._drafted(bodies)):
             await self._messages(bodies)
         self._told, self._told_at = text, _now()
+
+    async def _drafted(self, bodies: list[Body]) -> bool:
+        """The parts that are full are posted, and the next one is the draft. False where there are
+        no drafts here."""
+        if self._posts is None:
+            await self._recall()
+        posts = self._posts = self._posts or []
+        full = len(bodies) - (1 if len(bodies[-1]["text"]) >= NEW_MESSAGE else 2)
+        await self._messages(bodies[: max(full, len(posts))])
+        if len(bodies) == len(posts):
+            return True
+        return await self._draft(bodies[len(posts)] if len(posts) >= full else bodies[-1])
 
     async def _draft(self, body: Body) -> bool:
         """False where there are no drafts here."""

@@ -19,12 +19,12 @@ from gateway.questions.service import Questions
 from gateway.streaming.live_answer import Place, Streaming
 from gateway.streaming.model import Shown
 from gateway.turns.failures import no_answer
-from gateway.turns.messages import link_message, message_draft
+from gateway.turns.messages import Received, author_of, link_message, message_draft
 from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.policy.unasked import spoken
 from gateway.turns.posts import TurnPosts
 from gateway.turns.turn import Turn
-from storage.records.entries import Entry
+from storage.records.entries import Entry, Json
 from storage.records.inbox_outbox import InboxKind, InboxRow
 from storage.store import Transaction
 
@@ -41,6 +41,7 @@ class AgentAnswer:
     policy: BusyPolicy
     posts: TurnPosts
     streaming: Streaming
+    received: Received
 
     async def run(self, turn: Turn) -> None:
         """To the last word, or to where a person must decide; the rows are finished with it."""
@@ -92,8 +93,13 @@ class AgentAnswer:
             if row.kind is not InboxKind.MESSAGE or row.entry is not None or row.id in turn.row_ids:
                 continue
             if self.policy.joins(row, turn.rows[-1]) and is_ready(row):
-                await journal.append(message_draft(row), partial(_steered, row=row))
+                when = await journal.store.read(partial(self._received, row=row))
+                draft = message_draft(row, received=when)
+                await journal.append(draft, partial(_steered, row=row))
                 turn.rows.append(row)
+
+    def _received(self, tx: Transaction, row: InboxRow) -> Json:
+        return self.received(tx, row.address, author_of(row))
 
 
 def _steered(tx: Transaction, entry: Entry, row: InboxRow) -> None:

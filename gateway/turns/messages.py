@@ -1,5 +1,8 @@
 """What came in, as entries of a session."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from adapters.cleaning import display_name
 from storage.records.attached import HEARD, KEY, attached, digests, line
 from storage.records.entries import Draft, Entry, Json, Kind, message
@@ -30,9 +33,18 @@ def speaker_in(row: InboxRow) -> str:
     return str((again and row.payload.get("of")) or author_of(row))
 
 
-def message_draft(row: InboxRow, late: str = "") -> Draft:
+Received = Callable[[Transaction, str, str], Json]
+"""What an entry says of when it was appended: of an address and who wrote it (identity)."""
+
+
+def message_draft(row: InboxRow, late: str = "", received: Json | None = None) -> Draft:
     """A person's message as the model reads it, in a group with who speaks; or an event. `late`:
-    a note on when it was said."""
+    a note on when it was said. `received`: what it says of when it was appended."""
+    draft = _draft(row, late)
+    return replace(draft, body=draft.body | received) if received else draft
+
+
+def _draft(row: InboxRow, late: str) -> Draft:
     payload = row.payload
     if row.kind is InboxKind.EVENT:
         event = Event(**without_trace(payload))
@@ -96,8 +108,8 @@ def note_privacy(tx: Transaction, row: InboxRow) -> None:
 
 
 def append_message(
-    tx: Transaction, row: InboxRow, session: int, after: int | None, late: str = ""
+    tx: Transaction, row: InboxRow, session: int, after: int | None, late: str, received: Json
 ) -> Entry:
-    entry = tx.tree.append(session, message_draft(row, late), after=after)
+    entry = tx.tree.append(session, message_draft(row, late, received), after=after)
     link_message(tx, entry, row)
     return entry

@@ -28,8 +28,12 @@ _LOOKS = str.maketrans(
 )
 """Letters and brackets that look like ours; what is blank."""
 _WRAPPER = re.compile(
-    r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of|cut[\s_-]*off|put[\s_-]*off|event|kept[\s_-]*notes)(?![a-z0-9])"
+    r"<\s*/?\s*(?:late[\s_-]*result|summary[\s_-]*of|cut[\s_-]*off|put[\s_-]*off|event|kept[\s_-]*notes|"
+    r"received[\s_-]*at)(?![a-z0-9])"
 )
+_RECEIVED = re.compile(r"[A-Za-z0-9 ,:+()/_-]{1,120}")
+"""A time and a zone in words, of which no file can make more."""
+_RECEIVED_LINE = re.compile(r"\n?<received_at>[^<>\n]*</received_at>\Z")
 _ID = r"[\w./-]{1,80}"
 _ADDRESS = re.compile(rf"\W*\[\s*(?!image\b)[a-z]{{1,20}}\s*:\s*{_ID}\s*(?::\s*{_ID}\s*)?\]")
 """A picture is told as "[image: TYPE]", which is nobody's address."""
@@ -86,6 +90,38 @@ def speaker_of(body: Json) -> Speaker | None:
 def happened(title: str, text: str) -> Json:
     """What the body of a message says of an event, which nobody wrote."""
     return {"content": text, "event": " ".join(title.split())}
+
+
+def received(words: str, zone: str) -> Json:
+    """What the body of a person's message, an event or a task says of when it was appended: in
+    words, so that a model is told the same for ever, whatever becomes of zones; and in which zone
+    (IANA name)."""
+    return {"received": {"at": words, "zone": zone}}
+
+
+def zone_said(body: Json) -> str:
+    """The zone that a message was received in; "" where that is not known."""
+    found = body.get("received")
+    zone = found.get("zone") if isinstance(found, dict) else None
+    return zone if isinstance(zone, str) else ""
+
+
+def received_words(body: Json) -> str:
+    """When a message was appended; "" for one from before that was kept."""
+    found = body.get("received")
+    words = found.get("at") if isinstance(found, dict) else None
+    return words if isinstance(words, str) and _RECEIVED.fullmatch(words) else ""
+
+
+def received_line(body: Json) -> str:
+    """The same as a model reads it, below the message; chat text cannot pass for it."""
+    words = received_words(body) if body.get("role") == "user" else ""
+    return f"<received_at>{words}</received_at>" if words else ""
+
+
+def without_received(text: str) -> str:
+    """A message as a model reads it, without that line."""
+    return _RECEIVED_LINE.sub("", text)
 
 
 def claimed(body: Json) -> Json:

@@ -39,7 +39,7 @@ from tests.benchmarks import (
     turn,
 )
 from tests.benchmarks.figures import Figure, table
-from tests.benchmarks.load import holdups, many_processes, questions, rates, size, soak
+from tests.benchmarks.load import capacity, holdups, many_processes, questions, rates, size, soak
 
 BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "turn": turn.run,
@@ -47,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[], Coroutine[Any, Any, list[Figure]]]] = {
     "streaming": streaming.run,
     "litellm": litellm_turn.run,
     "streaming_model": streaming_model.run,
+    "capacity": capacity.run,
     "growth": growth.run,
     "throughput": throughput.run,
     "append": append.run,

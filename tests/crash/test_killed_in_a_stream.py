@@ -22,8 +22,11 @@ SLOWLY, QUICKLY = 0.3, 0.03
 """Seconds for a word: until the kill, which comes long before the last of them, and after it."""
 
 
-def models(folder: Path, pace: float = SLOWLY) -> dict[str, Any]:
-    rules = [{"reply": {"text": TEXT, "pace": pace}}]
+LONG = " ".join(f"word{n}" for n in range(2_000)) + "."
+
+
+def models(folder: Path, pace: float = SLOWLY, text: str = TEXT) -> dict[str, Any]:
+    rules = [{"reply": {"text": text, "pace": pace}}]
     return {"parent": {"model": write_rules(folder, rules)}}
 
 
@@ -64,6 +67,22 @@ async def test_in_private_the_answer_is_one_message(tmp_path: Path) -> None:
         models(tmp_path, QUICKLY)
         await s.gateway.start()
         await s.ends(TEXT)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+async def test_in_private_a_long_answer_is_there_once(tmp_path: Path, parts: int) -> None:
+    """Killed once so many of its parts are posted: they are written on, not posted again."""
+    async with scene(tmp_path, models(tmp_path, 0.02, LONG)) as s:
+        s.telegram.say(ANN, ANN, "go")
+        await until(lambda: sum("word" in words(m) for m in s.telegram.messages(ANN)) >= parts)
+        await s.recorded_as_sent()
+        await s.gateway.kill()
+        models(tmp_path, 0.001, LONG)
+        await s.gateway.start()
+        await s.telegram.hears("word1999.", ANN)
+        await s.quiet()
+        answer = [words(one) for one in s.telegram.messages(ANN) if "word" in words(one)]
+        assert "".join("".join(answer).split()) == "".join(LONG.split())
 
 
 async def test_a_message_whose_turn_is_stopped_after_a_kill_loses_its_cursor(

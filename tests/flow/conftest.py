@@ -16,21 +16,24 @@ from gateway.configuration.config import Config
 from gateway.running.service import App
 from storage.sql.store import SqlStore
 from storage.store import Store
+from tests.support.undated import undated_request
 
 PATIENCE = 90.0
 """Seconds until a test that waits for something is a failure."""
 
 
 class SpyModel:
-    """A scripted model that keeps the requests it got."""
+    """A scripted model that keeps the requests it got: as they came, and undated."""
 
     def __init__(self, rules: Sequence[dict[str, Any]]) -> None:
         self._model = ScriptedModel([Rule.model_validate(rule) for rule in rules])
         self.requests: list[Request] = []
+        self.dated: list[Request] = []
         self._asked = asyncio.Condition()
 
     async def complete(self, request: Request) -> Reply:
-        self.requests.append(request)
+        self.dated.append(request)
+        self.requests.append(undated_request(request))
         async with self._asked:
             self._asked.notify_all()
         return await self.answer(request)
@@ -38,8 +41,9 @@ class SpyModel:
     async def answer(self, request: Request) -> Reply:
         return await self._model.complete(request)
 
-    def of(self, tier: str) -> list[Request]:
-        return [request for request in self.requests if request.spec.name == tier]
+    def of(self, tier: str, *, dated: bool = False) -> list[Request]:
+        requests = self.dated if dated else self.requests
+        return [request for request in requests if request.spec.name == tier]
 
     async def called(self, tier: str, count: int = 1) -> None:
         """Returns once a tier was asked so often."""

@@ -193,6 +193,24 @@ async def test_two_that_wrote_the_same_file_are_told_so(store: Store, tmp_path: 
         assert "wrote the same" in tool_results(g.model.of("parent")[-1])[0]
 
 
+async def test_what_a_command_of_one_wrote_counts_too(store: Store, tmp_path: Path) -> None:
+    allowed = {"tool": "run_command", "decision": "allow"}
+    tools = {"toolsets": ["file", "terminal"], "workspace": str(tmp_path / "w"), "rules": [allowed]}
+    line = {"command": "mkdir d; echo hi > ./a.txt; echo ho > d/b.txt"}
+    rules = [
+        delegates({"tasks": [{"goal": "a1"}, {"goal": "command"}]}),
+        calls("run_command", line, last="Task: command"),
+        calls("write_file", {"path": "a.txt", "content": "1"}, last="Task: a1"),
+        says("written", last="Wrote|exit|status"),
+        ANSWER,
+    ]
+    async with gateway(rules, store=store, config={"tools": tools}) as g:
+        first, second = await ask(g)
+        assert "task 2 of this call wrote, or ran a command" in first["warnings"][0]
+        assert "the same: a.txt; only" in second["warnings"][0]
+        assert second["files"] == {"a.txt": "changed", "d/b.txt": "changed"}
+
+
 async def test_one_that_ended_before_a_restart_counts(database: str, tmp_path: Path) -> None:
     rules, chat = writing("a1", "a2"), RecordingAdapter(name="telegram")
     config = files(tmp_path)
@@ -225,3 +243,14 @@ def test_many_shared_files_are_one_warning() -> None:
     assert "0.txt" in second["warnings"][0]
     assert "and 20 more" in second["warnings"][0]
     assert third == {"files": {"r": "read"}}
+
+
+def test_what_a_command_changed_is_shared_too() -> None:
+    wrote, changed = {"a.txt": "wrote"}, {"a.txt": "changed", "b.txt": "changed"}
+    first, second = with_shared_files([{"files": wrote}, {"files": changed}])
+    assert (
+        "task 2 of this call wrote, or ran a command that may have changed,"
+        in (first["warnings"][0])
+    )
+    assert "the same: a.txt; only" in second["warnings"][0]
+    assert len(first["warnings"]) == len(second["warnings"]) == 1

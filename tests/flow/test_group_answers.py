@@ -211,7 +211,7 @@ async def test_a_messages_menu_goes_back_names_and_asks_again(tmp_path: Path) ->
         count = len(g.said(place))
         await g.answer(g.discord.give_on(first, OLGA, "Retry"))
         await g.discord.wait_for(lambda: len(g.said(place)) > count + 1)
-        assert g.models.requests[-1].body["messages"][-1]["content"].endswith("ann: one")
+        assert g.models.requests[-1].messages[-1]["content"].endswith("ann: one")
         foreign = g.discord.say(place, MALLORY, "not for the bot")
         refused = await g.answer(g.discord.give_on(foreign, ANN, "Retry"))
         assert "none of the conversation" in refused["content"]

@@ -59,7 +59,7 @@ async def test_a_parents_over_several_turns(store: Store, tmp_path: Path) -> Non
         await g.hears("late result")
         await g.chat.say("we are several now", private=False)
         await g.hears("we are several now")
-        assert_grow_at_the_end(g.model.of("parent"), 10)
+        assert_grow_at_the_end(g.model.of("parent", dated=True), 10)
 
 
 async def test_a_workers_that_is_sent_back(store: Store, tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ async def test_a_workers_that_is_sent_back(store: Store, tmp_path: Path) -> None
     async with gateway(rules, store=store, config=with_files(tmp_path / "work")) as g:
         await g.chat.say("go")
         await g.hears("result: ")
-        assert_grow_at_the_end(g.model.of("worker"), 4)
-        assert_grow_at_the_end(g.model.of("parent"), 2)
+        assert_grow_at_the_end(g.model.of("worker", dated=True), 4)
+        assert_grow_at_the_end(g.model.of("parent", dated=True), 2)
 
 
 async def test_an_orchestrators(store: Store, tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_an_orchestrators(store: Store, tmp_path: Path) -> None:
     ) as g:
         await g.chat.say("go")
         await g.hears("both done")
-        outer = [r for r in g.model.of("worker") if "orchestrate" in first_message(r)]
+        outer = [r for r in g.model.of("worker", dated=True) if "orchestrate" in first_message(r)]
         assert_grow_at_the_end(outer, 4)
 
 
@@ -115,7 +115,7 @@ async def test_an_overseers_whose_decision_was_refused(store: Store) -> None:
     async with gateway(rules, store=store) as g:
         await g.chat.say("go")
         await g.hears("It is there.")
-        assert_grow_at_the_end(g.model.of("overseer"), 2)
+        assert_grow_at_the_end(g.model.of("overseer", dated=True), 2)
 
 
 async def test_until_a_compaction_and_from_there_on(store: Store) -> None:

@@ -14,7 +14,7 @@ from gateway.turns.posts import BROKE_OFF
 from storage.records.entries import Json
 from tests.flow.discord_gateway import OLGA, DiscordGateway, discord_gateway
 from tests.flow.on_telegram import handled, path, refused
-from tests.flow.telegram_gateway import OWNER, TelegramGateway, telegram_gateway
+from tests.flow.telegram_gateway import OWNER, PATIENCE, TelegramGateway, telegram_gateway
 from tests.stand_ins.telegram_world import words
 
 GROUP = -100
@@ -68,6 +68,23 @@ async def test_a_private_answer_grows_as_drafts_and_is_posted_once(tmp_path: Pat
         assert len(drafts) >= 2 and len({draft["draft_id"] for draft in drafts}) == 1
         assert g.texts() == [SHOWN] and counts(g, "sendMessage", "editMessageText") == [1, 0]
         assert refused(g) == []
+
+
+async def test_a_private_answer_beyond_a_message_keeps_its_beginning(tmp_path: Path) -> None:
+    text = "\n\n".join(f"Paragraph {n}: " + "words and " * 30 for n in range(40)) + "end."
+    async with on_telegram(tmp_path, {"reply": {"text": text, "pace": 0.002}}) as g:
+        g.say("go")
+        await g.telegram.wait_for(lambda: len(g.texts()) >= 2, PATIENCE)
+        posted = g.texts()
+        assert posted[0].startswith("Paragraph 0: ") and CURSOR not in "".join(posted)
+        await g.hears("end.")
+        await handled(g)
+        shown = [draft["text"] for draft in g.telegram.methods.drafts]
+        assert shown[0].startswith("Paragraph 0: ")
+        assert not any(draft.startswith("Paragraph 0: ") for draft in shown[-2:])
+        together = " ".join(" ".join(g.texts()).split())
+        assert together == " ".join(text.split())
+        assert all("not modified" in why for why in refused(g))  # its parts are told once more
 
 
 async def test_a_group_s_answer_is_one_message_that_is_edited(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from agent.models.base import Model, ModelError, ModelErrorKind, ModelSpec, Repl
 from agent.models.scripted import Rule, ScriptedModel
 from storage.records.entries import Json
 from tests.stand_ins.serving import listen
+from tests.support.undated import undated
 
 LARGEST_REQUEST = 64 * 1024 * 1024
 """Bytes."""
@@ -117,6 +118,9 @@ class ModelServer:
         self._runner: web.AppRunner | None = None
         self.url = ""
         self.requests: list[Received] = []
+        """As they came, but for the lines that say when messages were received."""
+        self.dated: list[Received] = []
+        """As they came."""
         self.faults: deque[Fault] = deque()
         self.arrived = asyncio.Event()
         """Set when a chat request has come in."""
@@ -147,7 +151,8 @@ class ModelServer:
         if refusal := self._refusal(request):
             return refusal
         received = _parse(await request.json(), request.headers)
-        self.requests.append(received)
+        self.dated.append(received)
+        self.requests.append(replace(received, messages=undated(received.messages)))
         self.arrived.set()
         match self.faults.popleft() if self.faults else None:
             case Status() as fault:

@@ -20,6 +20,7 @@ from agent.runtime.steps.model_calls import ModelCalls
 from agent.runtime.steps.tool_runs import ToolRuns
 from agent.text.templates import cut, cut_head
 from agent.tools.base import Effects
+from agent.tools.schedule.zones import received_at
 from storage.records.delegations import Delegation
 from storage.records.entries import (
     Draft,
@@ -33,10 +34,13 @@ from storage.records.entries import (
     SessionKind,
     message,
 )
+from storage.records.speakers import zone_said
 from storage.store import Store, Transaction
 
 KEPT_LIMIT = 8_000
 """Characters of task and instructions that stand below a summary word for word."""
+BACK = 200
+"""Entries in which is looked for the zone of whoever delegated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Child:
                 kind, parent = SessionKind.SUBAGENT, delegation.journal
                 draft = SessionDraft(kind, title_of(run), parent_session=parent, run=run)
                 session = tx.tree.create(draft)
-                begin(tx, session, task, handed)
+                begin(tx, session, task, handed, _zone(tx, delegation))
             tx.delegations.update(delegation.id, tier=agent.tier, model=agent.spec.model)
             return session
 
@@ -199,10 +203,20 @@ def title_of(run: Run) -> str:
             assert_never(run.role)
 
 
-def begin(tx: Transaction, session: Session, task: str, handed: Sequence[Json]) -> None:
-    """The first entries of a child's session."""
+def _zone(tx: Transaction, delegation: Delegation) -> str:
+    """The zone in which whoever delegated was told the time; "" where they were not."""
+    leaf = tx.tree.session(delegation.session).leaf
+    said = (zone_said(e.body) for e in reversed(tx.tree.path_end(leaf, BACK)) if zone_said(e.body))
+    return next(said, "") if leaf is not None else ""
+
+
+def begin(
+    tx: Transaction, session: Session, task: str, handed: Sequence[Json], zone: str = ""
+) -> None:
+    """The first entries of a child's session. `zone`: in which it is told the time."""
     leaf, caller = None, None
-    for body in (message("user", task), *({**body, "handed": True} for body in handed)):
+    when = received_at(tx.now, zone) if zone else {}
+    for body in (message("user", task, **when), *({**body, "handed": True} for body in handed)):
         if body["role"] == "tool":
             body = body | {"call_entry": caller}
         leaf = tx.tree.append(session.id, Draft(Kind.MESSAGE, body), after=leaf).id

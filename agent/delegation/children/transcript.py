@@ -1,7 +1,15 @@
 """What the workers of a delegation did, read from their sessions."""
 
 from agent.delegation.core.report import REPORT_NAME
-from agent.runtime.tool_calls import TOUCHES, Path, file_touched, finished_calls
+from agent.runtime.tool_calls import (
+    CHANGED,
+    HOWS,
+    TOUCHES,
+    Path,
+    file_touched,
+    files_changed,
+    finished_calls,
+)
 from agent.text.templates import cut, cut_head
 from agent.tools.think import ThinkTool
 from storage.records.entries import Kind, RunRole
@@ -61,11 +69,17 @@ def shown_to(path: Path) -> str:
 
 
 def files_touched(tx: Transaction, journal: int) -> dict[str, str]:
-    """Path → "read" or "wrote", of everything that workers read or wrote successfully."""
+    """Path → "read", "changed" (by a command) or "wrote", of all that workers did successfully."""
     touched: dict[str, str] = {}
     for path in worker_paths(tx, journal):
         for call in finished_calls(path):
-            file = file_touched(*call)
-            if file and touched.get(file) != "wrote":
-                touched[file] = TOUCHES[call[0]]
+            if file := file_touched(*call):
+                touched[file] = more_of(touched.get(file), TOUCHES[call[0]])
+        for file in files_changed(path):
+            touched[file] = more_of(touched.get(file), CHANGED)
     return touched
+
+
+def more_of(known: str | None, how: str) -> str:
+    """Of two things that were done to a file, the one that says more."""
+    return how if known is None else max(known, how, key=HOWS.index)

@@ -166,7 +166,7 @@ def outcome_draft(call: ToolCall, entry: int, outcome: Settled) -> Draft:
     """What is appended for a call's outcome: its result, or that it waits."""
     match outcome:
         case Done() as done:
-            body = tool_message(call, entry, done.text, done.final)
+            body = tool_message(call, entry, done.text, done.final, done.changed)
             return Draft(Kind.MESSAGE, body, author=call.name)
         case Waiting(question, text):
             return record_draft(SuspendedCall(call.id, entry, question, text), call.name)

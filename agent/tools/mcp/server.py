@@ -223,7 +223,8 @@ class Server:
         self.listed, self._note = await asyncio.to_thread(self._offered, given)
 
     def _offered(self, given: list[Json]) -> tuple[tuple[Listed, ...], str]:
-        """Those of the tools that the configuration wants, and what of it is not to be had."""
+        """Those of the tools that the configuration wants, by name, because a server that starts
+        anew may list them in another order; and what of it is not to be had."""
         own = {tool["name"]: tool for tool in reversed(given)}
         wanted = self.config.tools
         names = [
@@ -234,7 +235,7 @@ class Server:
             notes.append(f"it has no tool {', '.join(absent)}")
         if len(names) > MOST_TOOLS:
             notes.append(f"of its {len(names)} tools only the first {MOST_TOOLS} are offered")
-        pairs = named(self.name, names[:MOST_TOOLS]).items()
+        pairs = sorted(named(self.name, names[:MOST_TOOLS]).items())
         return tuple(self._listed(name, own[tool]) for name, tool in pairs), "; ".join(notes)
 
     def _listed(self, name: str, tool: Json) -> Listed:

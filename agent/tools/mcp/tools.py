@@ -33,8 +33,8 @@ class McpTool:
 
     def __init__(self, server: Server, listed: Listed, setting: Setting, find: Find) -> None:
         self.name = listed.name
-        off = "[Not available now: its server is down.] " if server.unavailable else ""
-        self.description = off + listed.description
+        # The same while its server is down: tools stand in front of all that a provider has cached.
+        self.description = listed.description
         self.parameters = listed.parameters
         self.traits = Traits(
             Effects.READS if listed.reads else Effects.CHANGES,

@@ -1,7 +1,7 @@
 """schedule: the agent notes what it is to do later, and hears of it then, in a turn of its own."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -24,7 +24,7 @@ from agent.tools.base import (
 )
 from agent.tools.schedule.rules import DAY, Once, in_words, upcoming, written
 from agent.tools.schedule.when import HOW, HOW_OFTEN, Timing, timing
-from agent.tools.schedule.zones import ZoneError, shown_time, zone_of
+from agent.tools.schedule.zones import shown_time, usual_zone
 from storage.records.entries import Entry, Json
 from storage.records.tools.schedules import ScheduleDraft
 from storage.store import Store, Transaction
@@ -120,8 +120,8 @@ class ScheduleTool:
     parameters = _PARAMETERS
     traits = Traits(Effects.CHANGES, Toolset.SCHEDULE, repeatable=True)
 
-    def __init__(self, store: Store, timezone: str) -> None:
-        """`timezone`: of people who never said theirs."""
+    def __init__(self, store: Store, timezone: Callable[[str], str]) -> None:
+        """`timezone`: of people who never said theirs, in a conversation (its address)."""
         self._store = store
         self._timezone = timezone
 
@@ -137,7 +137,7 @@ class ScheduleTool:
         return await asyncio.to_thread(self._schedule, call, arguments, known)
 
     def _schedule(self, call: Call, arguments: Arguments, known: _Known) -> Done:
-        zone = _zone(known.zone or self._timezone)
+        zone = usual_zone(known.zone or self._timezone(call.address))
         try:
             found = timing(arguments.when, arguments.repeat, known.now, zone)
         except ToolError as error:
@@ -182,14 +182,6 @@ def _refuse_too_many(known: _Known) -> None:
             )
 
 
-def _zone(name: str) -> ZoneInfo:
-    """The zone of that name; UTC where the machine knows it no more."""
-    try:
-        return zone_of(name)
-    except ZoneError:
-        return zone_of("UTC")
-
-
 def _told(found: Timing, zone: ZoneInfo, *, is_theirs: bool) -> str:
     first, *more = upcoming(found.rule, zone, found.first, SHOWN)
     when = shown_time(first, zone)
@@ -206,8 +198,8 @@ def _told(found: Timing, zone: ZoneInfo, *, is_theirs: bool) -> str:
     return f"{text} People see, pause and delete it with /schedule."
 
 
-def schedule_kit(store: Store, timezone: str) -> Kit:
-    """`timezone`: of people who never said theirs."""
+def schedule_kit(store: Store, timezone: Callable[[str], str]) -> Kit:
+    """`timezone`: of people who never said theirs, in a conversation (its address)."""
     tool = ScheduleTool(store, timezone)
 
     def kit(_: Setting) -> Iterable[Tool]:

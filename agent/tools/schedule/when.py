@@ -27,7 +27,7 @@ from agent.tools.schedule.rules import (
     weekly,
 )
 from agent.tools.schedule.spans import Span, span
-from agent.tools.schedule.zones import instant, shown_time, wall_time
+from agent.tools.schedule.zones import MONTHS, instant, shown_time, wall_time
 
 LONGEST = 200
 """Characters."""
@@ -40,13 +40,15 @@ COMPARED = 6
 
 HOW = (
     'write an ISO time ("2026-11-23T09:00"), a wait ("10m", "in 2 hours"), a time of day ("09:00", '
-    '"tomorrow 9:00", "monday 09:00"), "every day at 9:00", "every 2 hours", or a cron line '
+    '"tomorrow 9:00", "monday 09:00"), a date ("5 March at 9:00"), "every day at 9:00", '
+    '"every 2 hours", or a cron line '
     '("0 9 * * 1-5")'
 )
 HOW_OFTEN = 'write repeat as "daily", "weekly", "2h" or a cron line, or leave it out'
 AT_WHAT_TIME = 'say at what time of the day, like "monday 09:00"'
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_PLURALS = tuple(f"{name}s" for name in _WEEKDAYS)
 _DAY_NAMES = {
     form: number
     for number, name in enumerate(_WEEKDAYS)
@@ -54,6 +56,35 @@ _DAY_NAMES = {
     | ({"thur", "thurs"} if number == 3 else set())
     | ({"weds"} if number == 2 else set())
 }
+_MONTHS = tuple(name.lower() for name in MONTHS)
+_MONTH_NAMES = {
+    **{name: number for number, name in enumerate(_MONTHS, start=1)},
+    **{name[:3]: number for number, name in enumerate(_MONTHS, start=1)},
+    "sept": 9,
+    "januar": 1,
+    "februar": 2,
+    "märz": 3,
+    "mär": 3,
+    "mai": 5,
+    "juni": 6,
+    "juli": 7,
+    "oktober": 10,
+    "okt": 10,
+    "dezember": 12,
+    "dez": 12,
+}
+"""English and German."""
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTH_NAMES, key=len, reverse=True))})\b\.?"
+_YEAR = r"(?:,? (?P<year>\d{4})(?![\d:.]))?"
+_DATES = (
+    re.compile(
+        rf"(?<![\d:.-])(?<!\bat )(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?{_MONTH}{_YEAR}"
+    ),
+    re.compile(rf"\b{_MONTH} (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\w:.]){_YEAR}"),
+)
+"""A day with its month in words."""
+_ON_DATE = re.compile(r"(?:\b(?:on|am) )?(?:\bthe )?(?P<date>\d{4}-\d\d-\d\d)")
+_UHR = re.compile(r"(?:\bum )?\b(\d{1,2})(?::(\d\d))? uhr\b")
 _MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -75,6 +106,10 @@ _CLOCK = re.compile(
     r"(?: ?(?P<half>[ap])\.?m\b\.?| ?o'?clock\b|\b))(?![\w:-]|\.\d)"
 )
 _EVERY = re.compile(r"(?:every|each) (?P<what>.+)")
+_YEARLY = re.compile(
+    r"(?:(?:every|each) year|yearly|annually|every|each)(?: on)?(?: the)? "
+    r"(?P<rest>\d{4}-\d\d-\d\d.+)"
+)
 _ORDINAL = re.compile(r"(?:every |each )?(?:month|monthly)(?: on)?(?: the)? (?P<day>\d{1,2})\w*")
 
 
@@ -129,6 +164,10 @@ def _plain(text: str) -> str:
 def _when(text: str, now: float, zone: ZoneInfo) -> _Said | Timing:
     if (line := _cron_line(text)) is not None:
         return _from(line, zone, now)
+    text = _dated(text, now, zone)
+    if (yearly := _YEARLY.fullmatch(text)) is not None:
+        said = _when(yearly["rest"], now, zone)
+        return _repetition("yearly", said.start, zone) if isinstance(said, _Said) else said
     if _ISO.fullmatch(iso := _SHORT_HOUR.sub(r"\g<1>0", text)):
         return _Said(_iso(iso, now, zone))
     if (wait := _wait(text)) is not None:
@@ -141,6 +180,37 @@ def _when(text: str, now: float, zone: ZoneInfo) -> _Said | Timing:
         hour = Span(seconds=3600)
         return _going_on(hour, _later(hour, now, zone))
     return _by_the_clock(text, now, zone)
+
+
+def _dated(text: str, now: float, zone: ZoneInfo) -> str:
+    """The text with a date in words as "YYYY-MM-DD", without a year the next such day."""
+    found = next(filter(None, (each.search(text) for each in _DATES)), None)
+    if found is None:
+        return text
+    day, month = int(found["day"]), _MONTH_NAMES[found["month"]]
+    today = wall_time(now, zone).date()
+    years = [int(found["year"])] if found["year"] else range(today.year, today.year + 9)
+    days = (_day_of(year, month, day) for year in years)
+    date_ = next((one for one in days if one and (found["year"] or one >= today)), None)
+    if date_ is None:
+        raise ToolError(f"{quote(text)}: there is no such day in that month")
+    before, after = text[: found.start()].rstrip(" ,"), text[found.end() :]
+    first, _, weekday = before.rpartition(" ")
+    if (named := _DAY_NAMES.get(weekday)) is not None and weekday not in _PLURALS:
+        if named != date_.weekday():
+            really = _WEEKDAYS[date_.weekday()].capitalize()
+            raise ToolError(f"{quote(text)} is not clear: {date_.isoformat()} is a {really}")
+        before = first
+    after = _UHR.sub(lambda clock: f"at {clock[1]}:{clock[2] or '00'}", after)
+    written = f"{before} {date_.isoformat()}{after}".strip(" ,")
+    return _ON_DATE.sub(r"\g<date>", written, count=1)
+
+
+def _day_of(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
 
 
 def _cron_line(text: str) -> Cron | None:

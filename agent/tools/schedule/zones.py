@@ -1,4 +1,5 @@
-"""Time zones, and times in them as people read them. Pure.
+"""Time zones, and times in them as people read them, and as messages say when they
+were received. Pure.
 
 A time that clocks skip is moved on by as much as they skip (02:30 becomes 03:30); of one that comes
 twice, the first is meant.
@@ -7,14 +8,16 @@ twice, the first is meant.
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from agent.errors import ToolError
 from agent.text.untrusted import quote
+from storage.records.entries import Json
+from storage.records.speakers import received
 
 LONGEST_NAME = 64
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
+MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August", "September"),
     *("October", "November", "December"),
 )
@@ -57,6 +60,29 @@ def zone_of(name: str) -> ZoneInfo:
     )
 
 
+def is_zone(name: str) -> bool:
+    """Whether it is the full name of a zone that this machine knows."""
+    try:
+        return ZoneInfo(name).key == name
+    except (ValueError, ZoneInfoNotFoundError, OSError):
+        return False
+
+
+def usual_zone(name: str) -> ZoneInfo:
+    """The zone of that name; UTC where the machine knows it no more."""
+    try:
+        return zone_of(name)
+    except ZoneError:
+        return ZoneInfo("UTC")
+
+
+def names_like(typed: str, most: int) -> list[str]:
+    """Names in which a city or region begins so, or whose whole does; else those that have it."""
+    known, typed = _names(), _typed(typed)
+    begins = [name for each, name in known.items() if f"/{each}".find(f"/{typed}") >= 0]
+    return list(dict.fromkeys([*begins, *(known[each] for each in known if typed in each)]))[:most]
+
+
 def _near(typed: str) -> list[str]:
     """Names that are written alike, as a whole or in their city."""
     known = _names()
@@ -84,8 +110,14 @@ def shown_time(at: float, zone: ZoneInfo) -> str:
     UTC+01:00)"."""
     there = datetime.fromtimestamp(at, zone)
     clock = f"{there:%H:%M:%S}" if there.second else f"{there:%H:%M}"
-    day = f"{_DAYS[there.weekday()]}, {there.day} {_MONTHS[there.month - 1]} {there.year}"
+    day = f"{_DAYS[there.weekday()]}, {there.day} {MONTHS[there.month - 1]} {there.year}"
     return f"{day}, {clock} ({place(at, zone)})"
+
+
+def received_at(at: float, zone: str) -> Json:
+    """What an entry says of when it was appended (Unix seconds), to the minute."""
+    there = usual_zone(zone)
+    return received(shown_time(at - at % 60, there), there.key)
 
 
 def place(at: float, zone: ZoneInfo) -> str:

@@ -51,6 +51,8 @@ class Going:
     """Somebody wants it to end."""
     why: str = ""
     """Why it is to end, where somebody said so. Nobody else need be told then."""
+    beside: bool = False
+    """Whether another command ran in the same workspace meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Over:
     ended: Ended
     output: Output
     left: Left
+    changed: tuple[str, ...] = ()
+    """See Done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from agent.errors import ToolError
@@ -40,6 +41,12 @@ OUTPUTS = ".outputs"
 """Folder of the workspace for output that is too long to be shown."""
 LOOK_EVERY = 1.0
 """Seconds between looks whether the child is still there that began a command."""
+MOST_LOOKED_AT = 10_000
+"""Files and folders of a workspace that are looked at for what a command changed."""
+MOST_CHANGED = 100
+"""Files that are said to be changed."""
+TICK = 0.01
+"""Seconds by which a file system's clock may be behind."""
 INTERRUPTED = "it was interrupted"
 STOPPED = "somebody stopped it"
 CLOSED = "the gateway ended first; nobody knows what came of it"
@@ -240,7 +247,9 @@ class Terminal:
                 f"too many commands run {whose}; nothing was done. Wait until one has ended, or "
                 "end one with stop_command"
             )
-        going = Going(wanted, Output(self._limits.kept))
+        going = Going(wanted, Output(self._limits.kept), beside=together > 0)
+        for other in self._going:
+            other.beside |= other.wanted.setting.home == wanted.setting.home
         self._going.append(going)
         return going
 
@@ -370,7 +379,23 @@ class Terminal:
                 tell(tx, over, self._redact(telling.event_text(over, going.output)))
 
         await self.store.run(work)
-        return Over(over, ended, going.output, left)
+        return Over(over, ended, going.output, left, await self._changed(going))
+
+    async def _changed(self, going: Going) -> tuple[str, ...]:
+        """Files that a child's command changed: those with a newer time, and, where another command
+        ran beside it, whose names it says."""
+        wanted, command = going.wanted, going.command
+        if not wanted.setting.child or command is None:
+            return ()
+        look = partial(_newer, self.workspace(wanted.setting.home), command.started)
+        try:
+            found = await FILE_THREADS.run(wanted.call.address, look, patient=True)
+        except WorkspaceError:
+            return ()  # the workspace is gone, and its files with it
+        names = [file for file in found if not file.startswith(f"{OUTPUTS}/")]
+        if going.beside:
+            names = [file for file in names if file.rpartition("/")[2] in wanted.line]
+        return tuple(names[:MOST_CHANGED])
 
     async def _no_room(self, place: Place, command: Command, ended: Ended, short: str) -> str:
         """What the agent should know of room: that there was none from the first, or what a command
@@ -461,6 +486,17 @@ def _is_folder(workspace: Workspace, path: str) -> bool:
         return not path or workspace.stat(path).type is FileType.FOLDER
     except WorkspaceError:
         return False
+
+
+def _newer(workspace: Workspace, since: float) -> list[str]:
+    """Files changed since then (Unix seconds), of so many as are looked at. Blocks."""
+    earliest = int(1e9 * (since - TICK))
+    items = islice(workspace.walk(), MOST_LOOKED_AT)
+    return [
+        shown(one.path)
+        for one in items
+        if one.type is FileType.FILE and one.state.mtime_ns >= earliest
+    ]
 
 
 def _end(going: Going, why: str) -> None:

@@ -143,7 +143,8 @@ class RunCommand(_OfTerminal):
         if background:
             return Done(_begun(await self._terminal.begin(wanted), child=self._setting.child))
         over = await self._terminal.run(wanted)
-        return Done(telling.result(over.command, over.output, self._shown, over.left.notes))
+        text = telling.result(over.command, over.output, self._shown, over.left.notes)
+        return Done(text, changed=over.changed)
 
     def _seconds(self, arguments: RunArguments) -> int:
         """Until it is ended."""
@@ -216,7 +217,8 @@ class ExecuteCode(_OfTerminal):
             shown=self._shown,
         )
         over = await self._terminal.run(wanted)
-        return Done(telling.result(over.command, over.output, self._shown, over.left.notes))
+        text = telling.result(over.command, over.output, self._shown, over.left.notes)
+        return Done(text, changed=over.changed)
 
     def _arguments(self, call: Call) -> CodeArguments:
         arguments = validate(CodeArguments, call.arguments)

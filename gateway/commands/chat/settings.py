@@ -1,6 +1,7 @@
 """/settings: what holds in a conversation, and choosing something else for it.
 
-What is chosen is a row at the conversation's address, so it is of the chat and not of a branch. A
+What is chosen is a row at the conversation's address, so it is of the chat and not of a branch. But
+in private a time zone is the person's, wherever they talk: the one that /schedule zone says. A
 button says what the list showed when it was drawn: where something else holds by now, a press
 changes nothing and shows how things are.
 """
@@ -12,9 +13,10 @@ from functools import partial
 from adapters.base import CommandSpec
 from agent.text.markdown import bounded, escape
 from agent.text.suggestion import did_you_mean
+from agent.tools.schedule.zones import ZoneError, zone_of
 from gateway.access.denials import NOT_YOUR_SETTINGS
 from gateway.access.roles import Access
-from gateway.chats.settings import VALUES, ChatSettings, Key, known
+from gateway.chats.settings import VALUES, Key, known
 from gateway.commands.buttons import button
 from gateway.commands.context import Act, Action, Command, CommandCall, Outcome, Reply
 from gateway.outbound.buttons import MenuItem
@@ -47,7 +49,11 @@ MEANING: Mapping[Key, Mapping[str, str]] = {
         "thread": "I answer each question in a thread of its own",
     },
     "thoughts": {"on": "my notes to myself are shown", "off": "my notes to myself are not shown"},
+    "zone": {},
 }
+ZONE: Key = "zone"
+YOUR_ZONE = "the time zone in which I tell you times and read them"
+ZONE_OF_CHAT = "the time zone here, for who never said another in private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +71,17 @@ class _Holds:
         return f"{self.here or DEFAULT}:{self.value}"
 
 
-def _holds(
-    tx: Transaction, settings: ChatSettings, address: str, *, private: bool
-) -> dict[Key, _Holds]:
+def _holds(tx: Transaction, call: CommandCall) -> dict[Key, _Holds]:
+    settings, address, private = call.context.settings, call.address, call.message.private
     places = settings.places_at(address)
     chosen = [{row.key: row.value for row in tx.chat_settings.of(place)} for place in places]
     found: dict[Key, _Holds] = {}
     for key in _keys(private=private):
+        if key == ZONE and private:
+            said = tx.schedules.zone(call.who)
+            source = "yours, in all chats" if said else ""
+            found[key] = _Holds(said or settings.default_at(address, key), said, source)
+            continue
         own = [one.get(key, "") for one in chosen]
         own = [value if known(key, value) else "" for value in own]
         value = next(filter(None, own), "") or settings.default_at(address, key)
@@ -103,7 +113,7 @@ class ChooseSetting(Action):
         key = next((key for key in _keys(private=private) if key == self.key), None)
         if not call.context.questions.access.may_set(call.who, private=private):
             return _listed(tx, call, NOT_YOUR_SETTINGS)
-        if key is None or self.value not in (*VALUES[key], DEFAULT):
+        if key is None or not (self.value == DEFAULT or known(key, self.value)):
             return _listed(tx, call)  # of another version
         return Act(partial(_choose, call=call, key=key, value=self.value, seen=self.seen))
 
@@ -129,7 +139,13 @@ def _typed(tx: Transaction, call: CommandCall, name: str, values: Sequence[str])
         meant = did_you_mean(name, keys, "/settings {}")
         shown = escape(bounded(name, 40))
         return Reply(f"There is no setting {shown}.{meant} There are: {', '.join(keys)}.")
-    allowed = (*VALUES[key], DEFAULT)
+    if key == ZONE and values and values != [DEFAULT]:
+        try:
+            values = [zone_of(" ".join(values)).key]
+        except ZoneError as error:
+            text = str(error)
+            return Reply(f"{escape(text[:1].upper() + text[1:])}.")
+    allowed = (*(VALUES[key] or values or ["Europe/Berlin"]), DEFAULT)
     if len(values) != 1 or values[0] not in allowed:
         return Reply(f"**{key}** may be {', '.join(allowed)}: `/settings {key} {allowed[0]}`.")
     if not call.context.questions.access.may_set(call.who, private=private):
@@ -138,17 +154,20 @@ def _typed(tx: Transaction, call: CommandCall, name: str, values: Sequence[str])
 
 
 def _choose(tx: Transaction, call: CommandCall, key: Key, value: str, seen: str) -> Reply:
-    held = _holds(tx, call.context.settings, call.address, private=call.message.private)[key]
+    held = _holds(tx, call)[key]
     if seen not in ("", held.state):
         return _listed(tx, call, OUTDATED)
-    if value == DEFAULT:
+    if key == ZONE and call.message.private:
+        changed = held.here != ("" if value == DEFAULT else value)
+        tx.schedules.set_zone(call.who, "" if value == DEFAULT else value)
+    elif value == DEFAULT:
         changed = tx.chat_settings.take_back(call.address, key)
     else:
         changed = tx.chat_settings.choose(call.address, key, value, call.who)
     if changed:
         details = {"address": call.address, "key": key, "value": value, "before": held.state}
         tx.directory.audit("setting", call.who, details)
-    now = _holds(tx, call.context.settings, call.address, private=call.message.private)[key]
+    now = _holds(tx, call)[key]
     said = f"✅ {key}: {now.value}." if changed else f"{key} is {now.value} already."
     if changed and not call.message.private:
         said += f" Chosen by {escape(bounded(call.message.user.name, 40))}."
@@ -157,11 +176,11 @@ def _choose(tx: Transaction, call: CommandCall, key: Key, value: str, seen: str)
 
 def _listed(tx: Transaction, call: CommandCall, said: str = "") -> Reply:
     private, access = call.message.private, call.context.questions.access
-    held = _holds(tx, call.context.settings, call.address, private=private)
+    held = _holds(tx, call)
     place = "this topic" if "/" in call.address else "this chat"
     lines = [said, ""] if said else []
     lines.append(f"**Settings of {place}**")
-    lines += [_line(key, one) for key, one in held.items()]
+    lines += [_line(key, one, private=private) for key, one in held.items()]
     lines += ["", *_more(call, access)]
     # A press may be by somebody else than who may see buttons: they hang on the message for all.
     may = access.may_set(call.who, private=private) or call.pressed is not None
@@ -169,16 +188,21 @@ def _listed(tx: Transaction, call: CommandCall, said: str = "") -> Reply:
     return Reply("\n".join(lines).rstrip(), items)
 
 
-def _line(key: Key, held: _Holds) -> str:
+def _line(key: Key, held: _Holds, *, private: bool) -> str:
     source = f" ({held.source})" if held.source else ""
-    return f"• **{key}** · {held.value}{source}: {MEANING[key][held.value]}"
+    about_zone = YOUR_ZONE if private else ZONE_OF_CHAT
+    meaning = about_zone if key == ZONE else MEANING[key][held.value]
+    return f"• **{key}** · {escape(held.value)}{source}: {meaning}"
 
 
 def _more(call: CommandCall, access: Access) -> Iterator[str]:
     if not access.may_set(call.who, private=call.message.private):
         yield "Owners and approvers change them."
         return
-    yield "Press a button, or write `/settings busy queue`; `default` takes back what was chosen."
+    yield (
+        "Press a button, or write `/settings busy queue` or `/settings zone Europe/Berlin`; "
+        "`default` takes back what was chosen."
+    )
     if access.is_owner(call.who):
         spec = call.context.offered.agent(call.session or 0, call.address, None).spec
         toolsets = sorted(call.context.settings.toolsets_at(call.address))
@@ -200,7 +224,10 @@ def _buttons(key: Key, held: _Holds) -> Iterator[MenuItem]:
 SETTINGS = (
     Command(
         CommandSpec(
-            SETTINGS_COMMAND, "what holds in this chat, with buttons to change it", "choice"
+            SETTINGS_COMMAND,
+            "what holds in this chat, with buttons to change it",
+            "choice",
+            completes=True,
         ),
         _settings,
     ),

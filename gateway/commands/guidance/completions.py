@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from adapters.base import LONGEST_CHOICE, MOST_CHOICES, Choice
 from adapters.events import Completion
 from agent.models.registry import Models
+from agent.tools.schedule.zones import names_like
 from gateway.access.visibility import members
+from gateway.chats.settings import VALUES
+from gateway.commands.chat.settings import DEFAULT, IN_GROUPS
 from gateway.views.entries import last_of, one_line, words
 from gateway.views.models import offered
 from gateway.views.sessions import name_of
@@ -108,6 +111,24 @@ def _schedules(tx: Transaction, asked: Completion, _: Models) -> Choices:
             line = f"{does} {schedule.id}"
             yield _choice(f"{line} · {schedule.text}", line)
     yield _choice("zone", "zone")
+    yield from _zones("zone", asked)
+
+
+def _zones(before: str, asked: Completion) -> Choices:
+    """Lines that choose a time zone, once something of its name is typed."""
+    typed = _typed(asked).removeprefix(before).strip().replace(" ", "_")
+    if _typed(asked).startswith(before) and typed:
+        for name in names_like(typed, MOST_CHOICES):
+            yield _choice(f"{before} {name}", f"{before} {name}")
+
+
+def _settings(_: Transaction, asked: Completion, __: Models) -> Choices:
+    for key, values in VALUES.items():
+        if asked.private and key == IN_GROUPS:
+            continue
+        for value in (*values, DEFAULT):
+            yield _choice(f"{key} {value}", f"{key} {value}")
+    yield from _zones("zone", asked)
 
 
 def _filters(_: Transaction, __: Completion, ___: Models) -> Choices:
@@ -128,5 +149,6 @@ COMPLETED: Mapping[str, Complete] = {
     "schedule": _schedules,
     "tree": _filters,
     "memory": _memory,
+    "settings": _settings,
 }
 """By the command's name; a test holds it against `CommandSpec.completes`."""

@@ -14,7 +14,7 @@ from gateway.outbound.composer import Composer
 from gateway.status.notices import Notices
 from gateway.status.typing_indicator import typing
 from gateway.streaming.live_answer import OnRecord
-from gateway.turns.messages import append_message, author_of, note_privacy
+from gateway.turns.messages import Received, append_message, author_of, note_privacy
 from gateway.turns.policy.busy_policy import BusyPolicy
 from gateway.turns.policy.late import note
 from gateway.turns.policy.limits import too_deep
@@ -61,6 +61,7 @@ class DueTurns:
     unasked: UnaskedTurns
     held: Callable[[Transaction, int], bool]
     """Whether somebody in another process keeps turns of a session from running."""
+    received: Received
     _paths: Paths = field(default_factory=Paths, init=False)
     _closed: bool = field(default=False, init=False)
 
@@ -167,9 +168,9 @@ class DueTurns:
         if opens and not path:
             path += self._opened(tx, session, opens[-1])
         for row in fresh:
-            path.append(
-                append_message(tx, row, session, path[-1].id if path else None, note(row, tx.now))
-            )
+            after, late = path[-1].id if path else None, note(row, tx.now)
+            when = self.received(tx, row.address, author_of(row))
+            path.append(append_message(tx, row, session, after, late, when))
         context = self._paths.context(session)
         journal = Journal(self.store, session, epoch, tuple(path), context=context)
         call = pending_call(tx, rows[0])

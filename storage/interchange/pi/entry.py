@@ -239,7 +239,7 @@ def _encode(kind: Kind, body: Json, time: float) -> Json:
     return applied(line, body.get("pi", {}).get(_OTHER_FORM, {}))
 
 
-_BESIDE = ("call_entry", "files", "speaker")
+_BESIDE = ("call_entry", "files", "received", "speaker")
 """Keys that say nothing that a line of Pi's says too."""
 
 

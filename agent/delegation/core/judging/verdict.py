@@ -46,6 +46,20 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 """A verdict that a text begins with, with a mark or a line's end behind it."""
+_LABELLED = re.compile(
+    rf"[\s*_#`\"'>]*(?:(?:the|my|final|overall)\s+)*verdict(?:[\s*_`]+is)?[\s*_`]*[:=–—-]*"
+    rf"[\s*_`\"'(\[]*{_WORD}[*_`\"')\]]*"
+    r"(?=\s*,|\s*[(|/\\]|\s*[-=]+>|\s*→|\s+(?:because|since|as|given|based|due)\b)",
+    re.IGNORECASE,
+)
+"""The same behind the word "verdict", where its reasoning follows on the line."""
+_CONDITION = re.compile(
+    r"[\s\W_]*(?:but\s+)?(?:only\b|if\b|unless\b|except\b|once\b|when\b|until\b|pending\b|subject\b|"
+    r"assuming\b|provided\b|providing\b|partial|conditional|given\s+that\b|"
+    r"as\s+(?:long|soon|far)\b|not\b|cannot\b|can't\b)",
+    re.IGNORECASE,
+)
+"""What takes a PASS back, or makes it depend on something."""
 _DENIAL = re.compile(r"\W*(?:not\b.*|(?:no|false)\W*)", re.IGNORECASE | re.DOTALL)
 _CODE_BLOCK = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 
@@ -62,8 +76,9 @@ def parse_verdict(reply: Reply, shown: str = "") -> Said | None:
 
     Taken from give_verdict's call; without one from a text that holds one such call, as JSON on
     lines of its own with nothing around it that names another verdict, or that begins with one of
-    the words and names no other one. Calls that disagree, keys that stand twice, denied words and
-    what stands in `shown`, which is what the judge was shown, are no verdict.
+    the words, also as "Verdict: PASS because …", and names no other one. Calls that disagree, keys
+    that stand twice, denied words and what stands in `shown`, which is what the judge was shown,
+    are no verdict.
     """
     calls = [call for call in reply.tool_calls if call.name == VERDICT_NAME]
     if not calls:
@@ -110,13 +125,17 @@ def _from_call(text: str, shown: str) -> Said | None:
 
 def _from_opening(text: str) -> Said | None:
     opening = _OPENING.match(text)
-    if opening is None:
+    labelled = None if opening is not None else _LABELLED.match(text)
+    found = opening or labelled
+    if found is None:
         return None
-    verdict = _WORDS[opening[1].casefold()]
-    reasoning = text[opening.end() :]
+    verdict = _WORDS[found[1].casefold()]
+    reasoning = text[found.end() :]
     if _named(text) != {verdict} or _DENIAL.fullmatch(reasoning):
         return None
-    return verdict, reasoning.lstrip(" \t\r\n*_`\"'.:;!–—-")
+    if labelled is not None and verdict is Verdict.PASS and _CONDITION.match(reasoning):
+        return None
+    return verdict, reasoning.lstrip(" \t\r\n*_`\"'.:;,!–—-=>→|/\\")
 
 
 def _named(text: str) -> set[Verdict]:

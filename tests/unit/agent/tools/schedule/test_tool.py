@@ -21,7 +21,7 @@ NOON = 1_795_262_400.0
 async def scheduled(store: Store, call: Call) -> Done:
     """The call's result, with what it does besides done."""
     setting = Setting(call.session, call.address, child=False, window=None)
-    (tool,) = schedule_kit(store, "Europe/Berlin")(setting)
+    (tool,) = schedule_kit(store, lambda _: "Europe/Berlin")(setting)
     done = await tool.run(call)
     assert isinstance(done, Done)
     also = done.also
@@ -39,7 +39,8 @@ async def called(store: Store, **arguments: Any) -> Call:
 async def test_nothing_is_stored_but_with_the_result() -> None:
     async with fresh_store(_noon()) as store:
         call = await called(store, when="9:00", text=" Water the plants. ")
-        (tool,) = schedule_kit(store, "UTC")(Setting(1, "telegram:1", child=False, window=None))
+        setting = Setting(1, "telegram:1", child=False, window=None)
+        (tool,) = schedule_kit(store, lambda _: "UTC")(setting)
         await tool.run(call)
         assert await store.read(lambda tx: tx.schedules.active()) == 0
         done = await scheduled(store, call)
@@ -129,7 +130,7 @@ def _end(tx: Transaction, seen: Schedule) -> bool:
 
 
 def test_only_the_agent_that_people_talk_to_has_it() -> None:
-    (tool,) = schedule_kit(None, "UTC")(Setting(1, "a:1", child=False, window=None))  # type: ignore[arg-type]
+    (tool,) = schedule_kit(None, lambda _: "UTC")(Setting(1, "a:1", child=False, window=None))  # type: ignore[arg-type]
     assert tool.traits.parent_only
     assert tool.traits.given_with([Toolset.SCHEDULE])
     assert not tool.traits.given_with([Toolset.MESSAGE])

@@ -47,6 +47,22 @@ def times(when: str, repeat: str | bool | None = None, zone: ZoneInfo = BERLIN) 
         ("2026-11-23T09:00:00+05:30", "2026-11-23 04:30:00"),
         ("2026-11-23 at 9:00", "2026-11-23 09:00:00"),
         ("2027-03-28T02:30", "2027-03-28 03:30:00"),
+        ("on 5 March at 9", "2027-03-05 09:00:00"),
+        ("5 March 9:00", "2027-03-05 09:00:00"),
+        ("March 5 at 9am", "2027-03-05 09:00:00"),
+        ("March 5th, 2028 at 09:00", "2028-03-05 09:00:00"),
+        ("on the 5th of March at noon", "2027-03-05 12:00:00"),
+        ("at 9 on Mar 5", "2027-03-05 09:00:00"),
+        ("9:30 on Dec. 1", "2026-12-01 09:30:00"),
+        ("9am, 24 december", "2026-12-24 09:00:00"),
+        ("Friday, 5 March at 9", "2027-03-05 09:00:00"),
+        ("22 November at 18:00", "2026-11-22 18:00:00"),
+        ("1 may 2027 at 8", "2027-05-01 08:00:00"),
+        ("29 February at 9", "2028-02-29 09:00:00"),
+        ("5. März 9:00", "2027-03-05 09:00:00"),
+        ("am 5. März um 9 Uhr", "2027-03-05 09:00:00"),
+        ("am 24. Dezember um 18:30 Uhr", "2026-12-24 18:30:00"),
+        ("next friday at 9", "2026-11-27 09:00:00"),
         ("09:00", "2026-11-23 09:00:00"),
         ("16:00", "2026-11-22 16:00:00"),
         ("9am", "2026-11-23 09:00:00"),
@@ -268,3 +284,29 @@ def test_a_span_is_read_in_every_form(days: int, hours: int, minutes: int, secon
     meant = Span(days, hours * 3600 + minutes * 60 + seconds)
     assert span(f"{days}d{hours}h{minutes}m{seconds}s") == meant
     assert span(f"{days} days, {hours} hours, {minutes} min and {seconds} seconds") == meant
+
+
+def test_a_date_in_words_repeats_each_year() -> None:
+    for said in ("every 5 March at 9:00", "every year on March 5 at 9:00", "yearly 5. März 9:00"):
+        days = ["2027-03-05 09:00:00", "2028-03-05 09:00:00", "2029-03-05 09:00:00"]
+        assert times(said) == days
+    assert times("5 March at 9", "yearly") == days
+
+
+@pytest.mark.parametrize(
+    ("when", "why"),
+    [
+        ("5 March", "2027-03-05T09:00"),
+        ("31 April at 9", "no such day"),
+        ("29 February 2027 at 9", "no such day"),
+        ("Monday, 5 March at 9", "2027-03-05 is a Friday"),
+        ("22 November at 9", "is over"),
+        ("5 March 2099 at 9", "more than ten years away"),
+        ("March at 9", "is not clear"),
+        ("5 March and 6 March at 9", "is not clear"),
+        ("in 5 march", "whole day|is not clear"),
+    ],
+)
+def test_a_date_in_words_that_is_none_says_why(when: str, why: str) -> None:
+    with pytest.raises(ToolError, match=why):
+        times(when)
