@@ -363,9 +363,9 @@ def _refuse_shown(config: Config) -> None:
         except WorkspaceError as error:
             raise ConfigError(f"tools.{error}.") from None
     for folder in config.tools.environment.get("PATH", "$PATH").split(":"):
-        path = Path(folder)  # links below /proc are not for us to follow: they are another's there
+        given = Path(folder)  # links below /proc are not for us to follow: they are another's there
         if folder != "$PATH" and (
-            is_writable(path) or is_writable(where := path.resolve()) or in_workspace(where)
+            is_writable(given) or is_writable(where := given.resolve()) or in_workspace(where)
         ):
             raise ConfigError(
                 f"tools.environment.PATH: {folder} is where an agent could put a program with the "
