@@ -243,6 +243,8 @@ class Requested:
     """Whether a person is to agree where no rule says otherwise; None: as the tool's traits say."""
     risk: str = ""
     """Why a person is to agree wherever commands run unasked: a sentence of ours."""
+    doubt: str = ""
+    """Why the line may do something else than it says, so that no rule about lines allows it."""
     runs: str = ""
     """How it runs, in our own words: nothing that a model wrote stands here. One line."""
     folder: str = ""

@@ -5,6 +5,7 @@ a `Messenger` that it gives. What is sent goes out with the transaction that app
 result, so it is sent once, whatever is killed in between.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -163,9 +164,11 @@ class SendFile:
         self._redact = redact
 
     async def requested(self, call: Call) -> Requested:
+        """With the path as the tools for files give it: a rule for `*_file` is for this one too."""
         _, path = await self._path(call)
         await self._store.read(lambda tx: _count(tx, call))
-        return Requested(path, shown(path), "to this conversation", asks=False)
+        line = json.dumps({**call.arguments, "path": path}, sort_keys=True, ensure_ascii=False)
+        return Requested(line, shown(path), "to this conversation", "json", asks=False)
 
     async def run(self, call: Call) -> Done:
         arguments, path = await self._path(call)

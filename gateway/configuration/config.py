@@ -367,8 +367,10 @@ def _refuse_shown(config: Config) -> None:
         except WorkspaceError as error:
             raise ConfigError(f"tools.{error}.") from None
     for folder in config.tools.environment.get("PATH", "$PATH").split(":"):
-        where = Path(folder).resolve()
-        if folder != "$PATH" and (in_workspace(where) or is_writable(where)):
+        given = Path(folder)  # links below /proc are not for us to follow: they are another's there
+        if folder != "$PATH" and (
+            is_writable(given) or is_writable(where := given.resolve()) or in_workspace(where)
+        ):
             raise ConfigError(
                 f"tools.environment.PATH: {folder} is where an agent could put a program with the "
                 "name of another. Write the path in the command: .venv/bin/python."

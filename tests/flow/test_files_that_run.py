@@ -135,3 +135,40 @@ async def test_children_are_asked_for_as_well(store: Store, workspace: Path) -> 
         question = await question_of(g)
         assert "read by git" in question.text and "a child of the agent" in question.text
     assert not (workspace / ".git").exists()
+
+
+async def test_no_rule_allows_a_line_whose_programs_an_exported_path_made_others(
+    store: Store, workspace: Path
+) -> None:
+    need_bubblewrap()
+    (workspace / "tools").mkdir()
+    program = workspace / "tools" / "ls"
+    program.write_text("#!/bin/sh\ntouch ran\n")
+    program.chmod(0o755)
+    exports = calls(
+        "run_command", {"command": "export PATH=$PWD/tools:$PATH"}, tier="parent", last="^export"
+    )
+    runs = calls("run_command", {"command": "ls"}, tier="parent", last="^run")
+    given = config(workspace, ALLOW, toolsets=["file", "terminal"])
+    async with gateway([exports, runs, ANSWER], store=store, config=given) as g:
+        await g.chat.press(await question_of(g, "export"), "Once")
+        await g.hears("exit code: 0")
+        await g.chat.say("run")
+        question = await asked(g, "An earlier command exported PATH")
+        assert "PATH=" in question.text
+    assert not (workspace / "ran").exists()
+
+
+async def test_a_rule_without_a_condition_allows_it_still(store: Store, workspace: Path) -> None:
+    need_bubblewrap()
+    exports = calls(
+        "run_command", {"command": "export PATH=/x:$PATH"}, tier="parent", last="^export"
+    )
+    runs = calls("run_command", {"command": "touch ran"}, tier="parent", last="^run")
+    given = config(workspace, rule("allow", tool="run_command"), toolsets=["terminal"])
+    async with gateway([exports, runs, ANSWER], store=store, config=given) as g:
+        await g.chat.say("export")
+        await g.hears("exit code: 0")
+        await g.chat.say("run")
+        await g.hears("exit code: 0", count=2)
+    assert (workspace / "ran").exists()

@@ -284,3 +284,20 @@ async def test_a_file_that_is_never_taken_is_not_kept_for_ever(
         await g.settled()
         with pytest.raises(NotFound):
             await store.read(lambda tx: tx.outbox.kept(1))
+
+
+@pytest.mark.parametrize("path", ["keys/a", "./keys//a"])
+async def test_a_rule_about_the_path_of_files_holds_for_what_is_sent(
+    store: Store, tmp_path: Path, path: str
+) -> None:
+    (folder(tmp_path) / "keys").mkdir()
+    (tmp_path / "1" / "keys" / "a").write_text("a key")
+    config = on_files(tmp_path)
+    config["tools"]["rules"] = [{"tool": "*_file", "match": '"path": "keys/', "decision": "deny"}]
+    async with gateway(
+        [several("send_file", {"path": path}), ANSWER], store=store, config=config
+    ) as g:
+        await g.chat.say("go")
+        await g.hears("send_file is not allowed here: rule 1")
+        await g.settled()
+        assert not any(shown.upload for shown in g.chat.shown.values())

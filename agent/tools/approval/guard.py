@@ -162,7 +162,9 @@ class Guarded:
         decided = await self._guard.rules().decide(line, call.address)
         asks = self.traits.needs_approval if requested.asks is None else requested.asks
         decision = decided.decision if decided is not None else None
-        if requested.risk and (decided is None or not decided.by_match):
+        if requested.doubt and decision is Decision.ALLOW and decided and decided.by_match:
+            requested, decision = replace(requested, risk=requested.doubt), Decision.ASK
+        elif requested.risk and (decided is None or not decided.by_match):
             requested = replace(requested, risk=await self._risk(call, requested.risk))
             decision = (
                 Decision.ASK if requested.risk and decision is not Decision.DENY else decision

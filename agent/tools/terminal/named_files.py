@@ -7,6 +7,7 @@ that are programs are read for names in turn: a script that starts another one b
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from agent.text.formats import age
-from agent.tools.base import Bound, NamedFile
+from agent.tools.base import Bound, NamedFile, Syntax
 from agent.tools.files.workspace import FileType, Item, Workspace, WorkspaceError, shown
 from agent.tools.terminal.names import KNOWN, Names, names_in
 
@@ -49,6 +50,7 @@ _SAME = 2.0
 """Seconds: a change that close to what a tool wrote is the tool's."""
 _KEPT = 2_000
 _GLOB = frozenset("*?[")
+_SYNTAXES: tuple[Syntax, Syntax] = ("shell", "python")
 
 
 class Written:
@@ -108,6 +110,10 @@ class _Look:
     _found: dict[str, _Found] = field(default_factory=dict)
     _links: dict[str, str] = field(default_factory=dict)
     _more: set[str] = field(default_factory=set)
+    _run: set[str] = field(default_factory=set)
+    """Files that are run as programs, however they are called."""
+    _shadowed: set[str] = field(default_factory=set)
+    """Folders that were looked through for modules in place of Python's own."""
     _looks: int = 0
     _listed: int = 0
     _cut: bool = False
@@ -117,8 +123,10 @@ class _Look:
         self._bases = list(dict.fromkeys((self.of.directory, "")))
         self._cut = names.cut
         folders = [folder for word in names.words for folder in self._folders(word)]
+        if names.python:
+            self._in_place_of_pythons_own(self._bases)
         for word in (*names.known, *names.words):
-            self._files(word, self._bases)
+            self._files(word, self._bases, run=names.interprets)
         for folder in folders:
             self._programs_in(folder)
         for path in (path for word in names.known for path in self._found_as(word, self._bases)):
@@ -148,10 +156,37 @@ class _Look:
             if item.type is FileType.FOLDER:
                 yield path
 
-    def _files(self, word: str, bases: list[str], *, programs: bool = False) -> None:
+    def _files(
+        self, word: str, bases: list[str], *, programs: bool = False, run: bool = False
+    ) -> None:
         for path, item in self._items(word, bases):
             if item.type is FileType.FILE:
                 self._take(path, programs=programs)
+                if run:
+                    self._run.add(path)
+
+    def _in_place_of_pythons_own(self, folders: list[str]) -> None:
+        """Modules that Python takes for its own: `import random` in a harmless program reads a
+        bisect.py beside it. So they are shown, and it is seen when one comes."""
+        for folder in folders:
+            if folder in self._shadowed:
+                continue
+            self._shadowed.add(folder)
+            try:
+                for item in self.of.workspace.walk(folder or ".", 1):
+                    self._listed += 1
+                    if self._listed > MOST_LISTED:
+                        self._cut = True
+                        return
+                    stem, _, end = item.path.rpartition("/")[2].partition(".")
+                    if stem not in sys.stdlib_module_names:
+                        continue
+                    if item.type is FileType.FOLDER:
+                        self._files(f"{item.path}/__init__.py", [""])
+                    elif end.endswith(("py", "pyc", "so")):
+                        self._files(item.path, [""])
+            except WorkspaceError:
+                continue  # it is gone, or closed: Python finds nothing there either
 
     def _programs_in(self, folder: str) -> None:
         try:
@@ -171,15 +206,22 @@ class _Look:
         while left := [one for path, one in self._found.items() if path not in read]:
             for one in left:
                 read.add(one.path)
-                if not _is_program(one.path, one.start):
+                program, run = _is_program(one.path, one.start), one.path in self._run
+                if not (program or run):
                     continue
                 text = one.start.decode(errors="replace")
-                names = names_in(text, "shell" if _is_script(one.path, text) else "python")
-                self._cut |= names.cut or one.size > len(one.start)
-                bases = list(dict.fromkeys((str(PurePosixPath(one.path).parent), *self._bases)))
-                for word in names.words:
-                    if _may_be_file(word):
-                        self._files(word, bases, programs=True)
+                parent = str(PurePosixPath(one.path).parent)
+                bases = list(dict.fromkeys(("" if parent == "." else parent, *self._bases)))
+                script = _is_script(one.path, text)
+                # What it is written in, only who runs it knows: `sh a.py` is a script as well.
+                for syntax in _SYNTAXES if run else _SYNTAXES[:1] if script else _SYNTAXES[1:]:
+                    names = names_in(text, syntax)
+                    self._cut |= program and (names.cut or one.size > len(one.start))
+                    if names.python and not (run and script != (syntax == "shell")):
+                        self._in_place_of_pythons_own(bases)
+                    for word in filter(_may_be_file, names.words):
+                        is_run = word in names.run
+                        self._files(word, bases, programs=not is_run, run=is_run)
 
     def _items(self, word: str, bases: list[str]) -> list[tuple[str, Item]]:
         """What a word, or a pattern, names in each folder; links are followed."""

@@ -71,7 +71,18 @@ _TEXT = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LOADS = re.compile(r"(?:python|pypy)[\d.]*t?|node|nodejs|bun|deno|tsx")
 """Programs that are given modules by their bare names."""
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*t?|pytest|py\.test")
 _SHELL = re.compile(r"(?:ba|da|k|z|a)?sh|eval|xargs|parallel|source|\.")
+_RUNS = re.compile(
+    rf"{_LOADS.pattern}|{_SHELL.pattern}|fish|t?csh|busybox|perl|ruby|php|lua[\d.]*|Rscript"
+    r"|[gm]?awk|tclsh|expect|-?s?include"
+)
+"""What runs the file that follows it, however that is called."""
+_RUN_IN_CODE = re.compile(
+    r"\b(?:exec\w*|eval|compile|system|[Pp]open|spawn\w*|run|run_path|call|check_\w+|require\w*"
+    r"|include\w*|source)\b"
+)
+"""The same within a program in another language, for texts on its line."""
 _UNCLEAR = re.compile(r"`|\$(?:[\w{@*'\"]|$)|\{[^{}]*(?:,|\.\.)[^{}]*\}|\{\}")
 _SPLITS = re.compile(r"[=:,]")
 _SCRIPT = re.compile(r"[\s;&|<>'\"`()]")
@@ -85,6 +96,12 @@ class Names:
     """Those of them that name a folder to go to or to list, and not one to run files of."""
     known: tuple[str, ...] = ()
     """Files and folders that the programs look for in their own folder."""
+    run: frozenset[str] = frozenset()
+    """Those of them that are run as programs, however they are called."""
+    interprets: bool = False
+    """There is a program that runs what it is told to."""
+    python: bool = False
+    """Python starts, and looks for its own modules in a folder of the workspace first."""
     unclear: bool = False
     """Some names only the shell knows: it substitutes a variable or a command first."""
     cut: bool = False
@@ -97,6 +114,7 @@ def names_in(text: str, syntax: Syntax, variables: Mapping[str, str] | None = No
     if syntax != "python" and _only_reads(text, variables or {}):
         return Names()
     if syntax == "python":
+        gathered.interprets = gathered.python = True
         gathered.program(text)
     else:
         gathered.line(text, 0)
@@ -108,6 +126,9 @@ def names_in(text: str, syntax: Syntax, variables: Mapping[str, str] | None = No
         tuple(words),
         frozenset(gathered.passed),
         tuple(known),
+        frozenset(gathered.run),
+        gathered.interprets,
+        gathered.python,
         gathered.unclear,
         len(gathered.words) > MOST_NAMES,
     )
@@ -141,30 +162,47 @@ class _Gathered:
     def __init__(self, variables: dict[str, str]) -> None:
         self.words: dict[str, None] = {}
         self.passed: set[str] = set()
-        self.unclear = False
+        self.run: set[str] = set()
+        self.interprets = self.python = self.unclear = False
         self._variables = variables
 
     def line(self, text: str, depth: int, *, shell: bool = True) -> None:
         """`shell`: whether a shell reads it; else it may be a program in any language."""
-        before, loads, runs_words = "", False, False
+        before, loads, runs_words, runs = "", False, False, False
         for word, is_output, plain in _shell_words(text):
             if not plain and shell and _UNCLEAR.search(self._filled(word)):
                 self.unclear = True
             if is_output:
                 continue
-            loads |= _LOADS.fullmatch(PurePosixPath(word).name or "-") is not None
+            name = PurePosixPath(word).name or word
+            loads |= _LOADS.fullmatch(name) is not None
+            self.python |= _PYTHON.fullmatch(name) is not None
             if before in _FOLDERS_ONLY:
                 self.passed.add(word)
-            runs_words = runs_words or _SHELL.fullmatch(PurePosixPath(word).name or "-") is not None
-            self.word(word, depth, modules=loads, shell=runs_words)
+            runs_words = runs_words or _SHELL.fullmatch(name) is not None
+            self.word(word, depth, modules=loads, shell=runs_words, run=runs)
+            if _RUNS.fullmatch(name) is not None:
+                runs = self.interprets = True
+            elif not word.startswith("-"):
+                runs = runs and before.startswith("-")  # it may have been the option's
             before = word
 
-    def word(self, word: str, depth: int, *, modules: bool = False, shell: bool = False) -> None:
+    def word(
+        self,
+        word: str,
+        depth: int,
+        *,
+        modules: bool = False,
+        shell: bool = False,
+        run: bool = False,
+    ) -> None:
         filled = self._filled(word)
         if (assigned := _ASSIGNED.fullmatch(filled)) is not None:
             self._variables.setdefault(assigned[1], assigned[2])
         for one in _parts(filled):
             self._add(one)
+            if run:
+                self.run.add(one)
             if modules:
                 for file in module_files(one):
                     self._add(file)
@@ -176,8 +214,10 @@ class _Gathered:
     def program(self, text: str) -> None:
         """In Python, or a language that looks like it: what it imports, and its texts."""
         self._imports(text)
-        for one, other in _TEXT.findall(text):
-            self.word(one or other, 0, modules=True)
+        for line in text.split("\n"):
+            run = _RUN_IN_CODE.search(line) is not None
+            for one, other in _TEXT.findall(line):
+                self.word(one or other, 0, modules=True, run=run)
 
     def _imports(self, text: str) -> None:
         for origin, several in _IMPORT.findall(text):

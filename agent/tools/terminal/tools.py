@@ -57,6 +57,12 @@ def terminal_tools(terminal: Terminal, setting: Setting) -> Iterable[Tool]:
     )
 
 
+OWN_PROGRAMS = (
+    "An earlier command exported PATH, so the programs on this line may be others than the rule "
+    "that allows it means."
+)
+
+
 class _OfTerminal:
     """What every tool of one agent's terminal has."""
 
@@ -117,6 +123,7 @@ class RunCommand(_OfTerminal):
             command,
             in_words(shell),
             "shell",
+            doubt=OWN_PROGRAMS if "PATH" in shell.environment else "",
             runs=self._how(self._seconds(arguments), background=arguments.background),
             folder=await FILE_THREADS.run(
                 self._setting.address, partial(self._terminal.folder, self._setting.home, shell)

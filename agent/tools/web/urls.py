@@ -33,6 +33,9 @@ _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
 _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
 _KEPT = "!$&'()*+,;=:@/?%~-._[]"
 """Of the path and the query, what is sent as it stands; the rest is escaped."""
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+"""What means the same whether it is escaped or not (RFC 3986): rules see it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Target:
     usual form, IPv6 without brackets."""
     port: int
     path: str
-    """With the query, ready to be sent."""
+    """With the query, ready to be sent: one and the same for all ways of writing it."""
 
     @property
     def authority(self) -> str:
@@ -113,7 +116,8 @@ def parse_url(text: str, base: Target | None = None, allowed: Allowed | None = N
     port = parts.port if parts.port is not None else PORTS[parts.scheme]
     if allowed is not None and not allowed.covers(host, port):
         _check_port(port)
-    path = _sendable(parts.path or "/") + (f"?{_sendable(parts.query)}" if parts.query else "")
+    path = _without_dots(_sendable(parts.path or "/"))
+    path += f"?{_sendable(parts.query)}" if parts.query else ""
     return Target(parts.scheme, host, port, path)
 
 
@@ -178,4 +182,23 @@ def _ascii(name: str) -> str:
 
 
 def _sendable(text: str) -> str:
-    return percent(text, safe=_KEPT)
+    return _ESCAPED.sub(_plain, percent(text, safe=_KEPT))
+
+
+def _plain(escaped: re.Match[str]) -> str:
+    character = chr(int(escaped[1], 16))
+    return character if _UNRESERVED.fullmatch(character) else escaped[0].upper()
+
+
+def _without_dots(path: str) -> str:
+    """A path that begins with a slash, without `.` and `..`, which servers follow."""
+    kept: list[str] = []
+    parts = path.split("/")[1:]
+    for part in parts:
+        if part == "..":
+            del kept[-1:]
+        elif part != ".":
+            kept.append(part)
+    if parts[-1] in (".", ".."):
+        kept.append("")
+    return f"/{'/'.join(kept)}"

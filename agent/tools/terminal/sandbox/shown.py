@@ -17,7 +17,8 @@ from pathlib import Path
 
 from agent.tools.files.workspace import Missing, WorkspaceError
 
-_WRITABLE = ("/dev/shm", "/tmp", "/var/cache/agent", "/var/tmp")  # noqa: S108
+_WRITABLE = ("/dev", "/proc", "/tmp", "/var/cache/agent", "/var/tmp")  # noqa: S108
+"""By /proc/self/cwd and /dev/fd a command reaches its workspace, too."""
 MOST_SHOWN = 300_000
 """Files and folders below one path: each start of a command looks at all of them."""
 _NEVER_BELOW = {

@@ -104,7 +104,8 @@ def test_no_variable_is_set_that_would_change_more_than_programs(
 def test_no_program_is_looked_for_where_an_agent_writes(folder: Path) -> None:
     said = refused(folder, f'environment = {{ PATH = "{folder}/workspaces/7/bin:$PATH" }}')
     assert "tools.environment.PATH" in said and "name of another" in said
-    for writable in ("/var/cache/agent/bin", "/tmp/bin", "/srv/.app.bough-cache/bin"):
+    ours = ("/var/cache/agent/bin", "/tmp/bin", "/srv/.app.bough-cache/bin")
+    for writable in (*ours, "/proc/self/cwd/bin", "/proc/1/cwd", "/dev/fd/3", "/dev/shm/bin"):
         assert "name of another" in refused(folder, f'environment = {{ PATH = "{writable}" }}')
     said = refused(
         folder, f'workspace = "{folder}/w"\nenvironment = {{ PATH = "{folder}/w/.venv/bin" }}'

@@ -139,6 +139,71 @@ def test_a_script_that_starts_python_is_read_as_a_script(root: Path) -> None:
     assert {"b.sh", "sub/c.sh", "helper.py"} <= set(files(root, "sh ~+/b.sh"))
 
 
+@pytest.mark.parametrize(
+    ("line", "script", "text"),
+    [
+        ("sh a.sh", "a.sh", ". ./b.txt"),
+        ("sh a.sh", "a.sh", "bash -e -o pipefail b.txt"),
+        ("sh a.sh", "a.sh", "cd . && python3 b.txt"),
+        ("sh a.txt", "a.txt", ". ./b.txt"),
+        ("sh a.txt", "a.txt", "sh c.txt"),
+        ("sh < a.txt", "a.txt", "source b.txt"),
+        ("cat a.txt | sh", "a.txt", ". ./b.txt"),
+        ("sh a.py", "a.py", ". ./b.txt"),
+        ("python3 a.py", "a.py", "exec(open('b.txt').read())"),
+        ("python3 a.py", "a.py", "subprocess.run(['sh', 'b.txt'])"),
+        ("python3 a.py", "a.py", "os.system('sh b.txt')"),
+        ("perl a.pl", "a.pl", 'require "./b.txt";'),
+        ("make", "Makefile", "include b.txt\nall:\n\ttrue"),
+    ],
+)
+def test_what_a_program_runs_is_part_of_it_however_it_is_called(
+    root: Path, line: str, script: str, text: str
+) -> None:
+    (root / script).write_text(text)
+    (root / "b.txt").write_text("echo")
+    (root / "c.txt").write_text(". ./b.txt")
+    assert {script, "b.txt"} <= set(files(root, line))
+
+
+def test_what_a_program_only_reads_is_no_part_of_it(root: Path) -> None:
+    (root / "b.sh").write_text("sh x data.json; grep -f notes.txt x\n")
+    (root / "helper.py").write_text("open('log.txt', 'a')\njson.load(open('data.json'))\n")
+    for name in ("notes.txt", "log.txt"):
+        (root / name).touch()
+    assert set(files(root, "sh b.sh; python3 helper.py")) == {"b.sh", "x", "helper.py"}
+
+
+@pytest.mark.parametrize(
+    ("line", "python"),
+    [
+        ("print(1)", True),
+        ("python3 helper.py", False),
+        ("python3 -c 'print(1)'", False),
+        ("env -i python3.11 -m helper", False),
+        ("sh b.sh", False),
+    ],
+)
+def test_a_module_in_place_of_pythons_own_is_part_of_it(
+    root: Path, line: str, python: bool
+) -> None:
+    (root / "b.sh").write_text("python3 helper.py\n")
+    before = set(files(root, line, python=python))
+    assert not before & {"bisect.py", "json/__init__.py"}
+    (root / "bisect.py").touch()
+    (root / "json").mkdir()
+    (root / "json" / "__init__.py").touch()
+    (root / "mine.py").touch()
+    after = set(files(root, line, python=python))
+    assert after - before == {"bisect.py", "json/__init__.py"}
+
+
+def test_it_is_looked_for_where_the_program_lies(root: Path) -> None:
+    (root / "pkg" / "run.py").touch()
+    (root / "pkg" / "random.py").touch()
+    assert "pkg/random.py" in files(root, "python3 pkg/run.py")
+
+
 def test_links_are_followed_and_are_part_of_it(root: Path) -> None:
     (root / "l").symlink_to("sub")
     (root / "sub" / "m.sh").symlink_to("../x")

@@ -60,6 +60,13 @@ READ = {
     "http://127。0。0。1/": "http://127.0.0.1/",
     "http://[::FFFF:127.0.0.1]/": "http://[::ffff:7f00:1]/",
     "http://a_b.example/": "http://a_b.example/",
+    "http://example.org/%64enied/%7e%2Fx%c3?%61=%20": "http://example.org/denied/~%2Fx%C3?a=%20",
+    "http://example.org/public/../private": "http://example.org/private",
+    "http://example.org/public/%2e%2E/private/.": "http://example.org/private/",
+    "http://example.org/./a//b/x/..": "http://example.org/a//b/",
+    "http://example.org/../../a?b=/../c": "http://example.org/a?b=/../c",
+    "http://example.org/..": "http://example.org/",
+    "http://example.org/%252e%252e/a": "http://example.org/%252e%252e/a",
     ' http://example.org/"<>{}`|^ '.rstrip(): "http://example.org/%22%3C%3E%7B%7D%60%7C%5E",
 }
 
