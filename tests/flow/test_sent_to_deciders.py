@@ -136,6 +136,20 @@ async def test_only_who_may_approve_calls_hears_of_one(store: Store) -> None:
         assert both["2"].text.endswith("Sent to User 3.")
 
 
+async def test_who_only_wrote_start_is_named(store: Store) -> None:
+    """As the README tells approvers who are not in `allow`."""
+    named = {"access": {"allow": ["telegram:2"], "approvers": ["telegram:3"]}}
+    async with gateway(RULES, store=store, tools=[Launch()], config=named) as g:
+        await g.chat.say("/start", chat="3", user="3")
+        await g.settled()
+        await g.chat.say("go", chat="2", user="2")
+        both = await copies(g)
+        assert both["2"].text.endswith("Sent to User 3.")
+        await g.chat.press(both["2"], "Once", user="2")
+        await g.settled()
+        assert await refused(g) == "You may not decide this: User 3 may. It stays open."
+
+
 async def test_the_names_of_many_fit_into_what_a_press_is_told(store: Store) -> None:
     people = [f"telegram:{number}" for number in range(10, 20)]
     many = {"access": {"allow": ["telegram:2"], "approvers": people}}
