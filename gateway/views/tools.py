@@ -116,7 +116,7 @@ def _rule(rule: ToolRule) -> str:
     verb = _VERBS[rule.decision]
     if means_anything(rule.match or ""):
         return verb
-    return f"{verb} with {literal(rule.match or '', _PATTERN)}"
+    return f"{verb} where {literal(rule.match or '', _PATTERN)} matches"
 
 
 def _servers(servers: Sequence[State]) -> Iterator[str]:
