@@ -102,9 +102,8 @@ async def test_without_a_private_chat_the_asker_reads_what_to_do(
         await g.chat.say("go", chat="2", user="2")
         both = await copies(g)
         assert list(both) == ["2"]
-        told = "the bot's owner may decide this, and has no private chat with me"
-        assert told in both["2"].text
-        assert "Ask them to write /start to me" in both["2"].text
+        told = "This waits for the bot's owner. I have no private chat with them: ask them to write"
+        assert f"⚠️ {told} /start to me." in both["2"].text
         assert "no private chat with telegram:1" in caplog.text
 
 
@@ -193,7 +192,7 @@ async def test_on_telegram_nobody_is_written_to_first(tmp_path: Path) -> None:
         g.say("go", chat=ANN)
         theirs = await g.hears(NEEDED, chat=ANN)
         await g.settled()
-        assert "has no private chat with me" in words(theirs)
+        assert "I have no private chat with them" in words(theirs)
         assert g.texts(OWNER) == []
         assert str(OWNER) not in words(theirs)
 
@@ -236,4 +235,4 @@ async def test_an_approver_at_the_terminal_hears_nothing_of_telegram_where_it_is
         await g.chat.say("go", chat="2", user="2")
         both = await copies(g)
         assert list(both) == ["2"]
-        assert "has no private chat with me" in both["2"].text
+        assert "I have no private chat with them" in both["2"].text
