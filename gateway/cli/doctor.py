@@ -140,7 +140,7 @@ async def _database(config: Config) -> AsyncIterator[Finding]:
     yield Finding("database", True, f"{store.description} can be written")
     if silent:
         text = f"{', '.join(silent)} never wrote to the bot in private, so questions cannot be sent"
-        yield Finding("approvers", True, f"{text} there: they write /start to it once")
+        yield Finding("approvers", True, f"{text} there: they write /start to it once", warns=True)
 
 
 def _without_chat(tx: Transaction, config: Config) -> list[str]:
@@ -247,9 +247,9 @@ async def _commands(config: Config) -> AsyncIterator[Finding]:
         probed = await try_without()
     else:
         probed = await try_sandbox(network=config.tools.network)
-    yield Finding("sandbox", probed.ok, probed.text)
+    yield Finding("sandbox", probed.ok, probed.text, probed.warns)
     held = await try_groups()
-    yield Finding("memory of commands", held.ok, held.text)
+    yield Finding("memory of commands", held.ok, held.text, held.warns)
     try:
         refuse_unfit(resolve_template(config.tools.workspace, 0), *own_files(config))
     except WorkspaceError as error:
@@ -266,12 +266,12 @@ def _given(tools: ToolsConfig) -> str:
     may be a key."""
     cache = cache_of(resolve_template(tools.workspace, 0).absolute())
     above = next(folder for folder in cache.parents if folder.is_dir())
-    kept = f"keep a cache beside each workspace, as {cache}"
+    kept = f"kept beside each workspace, as {cache}"
     if not os.access(above, os.W_OK):
-        kept = f"keep no cache, because {above} cannot be written"
+        kept = f"none, because {above} cannot be written"
     return (
-        f"they see {', '.join(tools.read_only) or 'nothing'} besides, read only; find "
-        f"{', '.join(tools.environment) or 'no variables'} set by tools.environment; and {kept}"
+        f"tools.read_only: {', '.join(tools.read_only) or 'nothing'}; "
+        f"tools.environment: {', '.join(tools.environment) or 'nothing'}; cache: {kept}"
     )
 
 

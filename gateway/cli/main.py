@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
                     logging.getLogger().setLevel(logging.ERROR)  # it would mix with the questions
                 return init(path)
             case "doctor":
+                if not verbose:
+                    logging.getLogger().setLevel(logging.WARNING)  # its lines say the same
                 return asyncio.run(mend(path) if arguments.fix else examine(path))
             case "sessions":
                 if not verbose:

@@ -13,9 +13,9 @@ from agent.tools.approval.rules import Decision, Line, Rules
 
 _LINES = ("run_command", "execute_code", "fetch_url")
 """Tools whose rules match a line as it will run."""
-_BY_FILES = "that runs what files of the workspace say"
-_ANYTHING = "that runs any program that it is told to"
-_CODE = "that runs any code that it is given"
+_BY_FILES = "run what files of the workspace say"
+_ANYTHING = "run any program"
+_CODE = "run any code"
 
 
 def _each(programs: str, why: str) -> dict[str, str]:
@@ -25,9 +25,8 @@ def _each(programs: str, why: str) -> dict[str, str]:
 RUNNERS = {
     **_each(
         "git hg svn",
-        "that runs what the repository's configuration and hooks name, and writes files by its "
-        "options; "
-        "use git_status, git_diff and git_log instead",
+        "run programs that the repository names, and write any file; use git_status, git_diff and "
+        "git_log instead",
     ),
     **_each(
         "make gmake cmake ninja just task rake ant mvn gradle bazel scons meson tox "
@@ -42,7 +41,7 @@ RUNNERS = {
     ),
     **_each(
         "pip pip3 pipx uv uvx poetry pdm hatch conda apt apt-get",
-        "that installs packages, whose code it runs",
+        "install packages and run their code",
     ),
     **_each(
         "python python3 python2 pypy pypy3 node nodejs ruby perl php lua Rscript java "
@@ -58,17 +57,19 @@ RUNNERS = {
     ),
     **_each(
         "tar zip unzip 7z cpio rsync cp mv ln tee dd install",
-        "that writes files of its choice, and some of its options run programs",
+        "write any file of the workspace, and run programs by some options",
     ),
     **_each(
         "ssh scp sftp docker podman kubectl systemctl systemd-run curl wget nc ncat socat",
-        "that reaches beyond the workspace, or runs programs by its options",
+        "reach beyond the workspace, or run programs by some options",
     ),
 }
 """Program → why a rule that allows it allows more than it says."""
 _SAMPLES = ("{}", "{} x", "{} -c x", "{} status", "{} test", "{} -m x", "{} run x", "{} x.sh")
 _ESCAPES = re.compile(r"\\[A-Za-z]")
 _WORD = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_OPEN_HOST = re.compile(r"://[^/]*(?<![$/])\Z")
+"""A pattern of addresses that ends within the host."""
 _FEW = 3
 
 
@@ -83,15 +84,22 @@ def risky_rules(rules: Sequence[ToolRule]) -> Iterator[str]:
                 yield f"rule {number} lets every {' and '.join(what)} run unasked"
             continue
         pattern = rule.match or ""
-        if not _anchored(pattern):
+        open_end = about != ["fetch_url"] and not _ends(pattern)
+        if not _begins(pattern):
+            fix = "begin it with ^ and end it with $" if open_end else "begin it with ^"
             yield (
-                f"rule {number} ({pattern}) is not anchored, so it allows all that has this "
-                "anywhere in it: begin it with ^ and end it with $"
+                f"rule {number} ({pattern}) is not anchored, so it allows every line that has "
+                f"this anywhere in it: {fix}"
             )
-        elif "run_command" in about and not _closed(pattern):
+        elif open_end:
             yield (
                 f"rule {number} ({pattern}) does not end in $, so any options and arguments may "
                 "follow"
+            )
+        elif about == ["fetch_url"] and any(_OPEN_HOST.search(way) for way in _ways(pattern)):
+            yield (
+                f"rule {number} ({pattern}) allows longer names of hosts too: write / behind the "
+                "host"
             )
         if "run_command" in about:
             yield from _programs(number, pattern)
@@ -101,16 +109,16 @@ def _programs(number: int, pattern: str) -> Iterator[str]:
     """Those that it lets run, of which each runs others."""
     words = set(_WORD.findall(_ESCAPES.sub(" ", pattern)))
     named = [name for name in RUNNERS if name in words]
-    if not named and _anchored(pattern):
+    if not named and _begins(pattern):
         rules = Rules([ToolRule(tool="run_command", match=pattern, decision="allow")])
         if any_of := [name for name in RUNNERS if _allows(rules, name)]:
             yield (
-                f"rule {number} ({pattern}) allows {_listed(any_of)}, which run what their "
+                f"rule {number} ({pattern}) allows {_listed(any_of)}, which can run what their "
                 "arguments or files of the workspace say"
             )
     for why in dict.fromkeys(RUNNERS[name] for name in named):
         same = [name for name in named if RUNNERS[name] == why]
-        yield f"rule {number} ({pattern}) allows {_listed(same)}: {why}"
+        yield f"rule {number} ({pattern}) allows {_listed(same)}, which can {why}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -124,13 +132,12 @@ def _allows(rules: Rules, program: str) -> bool:
     return any(one is not None and one.decision is Decision.ALLOW for one in decided)
 
 
-def _anchored(pattern: str) -> bool:
-    """Whether each way through it begins at the beginning, and ends at an end or a word's end."""
-    ends = ("$", r"\Z", r"\z", r"\b")
-    return all(way.startswith(("^", r"\A")) and way.endswith(ends) for way in _ways(pattern))
+def _begins(pattern: str) -> bool:
+    """Whether each way through it begins at the beginning of a line."""
+    return all(way.startswith(("^", r"\A")) for way in _ways(pattern))
 
 
-def _closed(pattern: str) -> bool:
+def _ends(pattern: str) -> bool:
     return all(way.endswith(("$", r"\Z", r"\z")) for way in _ways(pattern))
 
 

@@ -84,7 +84,8 @@ def _sizes(found: list[Found], quota: int | None) -> str:
         f"{shown(str(one.folder))} {in_words(one.stored.size)}" for one in largest[:_NAMED]
     )
     total = in_words(sum(one.stored.size for one in found))
-    return f"{len(found):,} take {total} on the disk ({each}); the largest: {named}"
+    takes = "1 takes" if len(found) == 1 else f"{len(found):,} take"
+    return f"{takes} {total} on the disk ({each}); the largest: {named}"
 
 
 def _short(folder: Path) -> str:

@@ -19,6 +19,7 @@ Key = tuple[str | int, ...]
 """The way to a value: names of sections, and numbers in lists."""
 ANY = "*"
 """In a key: a name that the configuration chooses, or a number in a list."""
+_BARE = re.compile(r"[\w-]+")
 _CREDENTIALS = ("token", "key", "keys", "secret")
 _NEARLY = 0.9
 """How alike a variable and a key must be: other programs may have variables that begin so, too."""
@@ -28,7 +29,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Every fault of a configuration of that model, one on a line."""
     lines = []
     for fault in error.errors(include_input=False, include_url=False):
-        key = ".".join(map(str, fault["loc"]))
+        key = ".".join(_part(part) for part in fault["loc"] if part != "[key]")
         if fault["type"] == "extra_forbidden":
             text = f"there is no such key.{_meant(fault['loc'], model)} {README}"
         else:
@@ -36,6 +37,11 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
             text = text if text.endswith((".", "?")) else f"{text}."
         lines.append(f"{key}: {text}" if key else text)
     return "The configuration has a fault.\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _part(part: str | int) -> str:
+    """As TOML writes it: `chats."telegram:-100"`."""
+    return str(part) if _BARE.fullmatch(str(part)) else f'"{part}"'
 
 
 def _words(kind: str, said: str, details: Mapping[str, Any]) -> str:

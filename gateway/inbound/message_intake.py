@@ -66,7 +66,7 @@ class MessageIntake:
     async def _take(self, arrival: Arrival, message: Message) -> bool:
         """Take a message in, of somebody who may send it; False where it was seen before."""
         if parse_command(message.text) is not None:
-            row = await self.store.run(lambda tx: tx.inbox.receive(arrival))
+            row = await self.store.run(partial(self._commanded, arrival=arrival, message=message))
             if row is not None:
                 await self.rows.command(message, row)
             return row is not None
@@ -75,6 +75,14 @@ class MessageIntake:
             partial(self.replies.taken, arrival=arrival, message=message),
             partial(self._alongside, message=message),
         )
+
+    def _commanded(self, tx: Transaction, arrival: Arrival, message: Message) -> InboxRow | None:
+        """None where it was seen before. Who may only decide is in no conversation that has their
+        name, so it is kept here: those who ask are told whom to wait for."""
+        row = tx.inbox.receive(arrival)
+        if row is not None and self.access.lets_run(message.user.identity):
+            tx.directory.greet(message.user.identity, message.user.name)
+        return row
 
     def _alongside(self, tx: Transaction, message: Message) -> None:
         self.replies.refuse(tx, message)

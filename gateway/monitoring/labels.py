@@ -8,6 +8,7 @@ from agent.delegation.settlement import FINAL
 from agent.models.base import ModelErrorKind
 from agent.settings import TIERS
 from agent.tools.base import MCP
+from gateway.configuration.tool_names import TOOLS
 from storage.records.inbox_outbox import InboxKind
 
 OTHER = "other"
@@ -34,27 +35,7 @@ CLOSED = ("decided", "expired", "withdrawn")
 RETRY = ("unavailable", "misconfigured", "refused", "unreachable", "fault")
 COMMAND = ("ok", "failed", "stopped", "lost")
 DELEGATION = ("started", "waiting", *sorted(FINAL))
-TOOL = (
-    "clarify",
-    "command_output",
-    "edit_file",
-    "execute_code",
-    "fetch_url",
-    "list_files",
-    "memory",
-    "read_file",
-    "run_command",
-    "schedule",
-    "search_files",
-    "send_file",
-    "send_message",
-    "stop_command",
-    "think",
-    "web_search",
-    "write_file",
-    "mcp",
-    OTHER,
-)
+TOOL = (*sorted(TOOLS), "mcp", OTHER)
 TOOL_OUTCOME = ("done", "error", "asked", "cancelled", "failed")
 
 

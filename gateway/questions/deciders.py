@@ -25,7 +25,7 @@ MAY_NOT = "You may not decide this: {who} may. It stays open."
 SENT = "📨 Sent to {who}."
 NOT_HEARD = "I have no private chat with {who}."
 UNREACHED = (
-    "⚠️ {who} may decide this, and has no private chat with me. Ask them to write /start to me."
+    "⚠️ This waits for {who}. I have no private chat with them: ask them to write /start to me."
 )
 NOBODY = "⚠️ Nobody may decide this yet. Please tell the bot's owner."
 SESSIONS = 5

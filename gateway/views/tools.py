@@ -85,7 +85,7 @@ def _covered(grant: Grant) -> str:
         return ""
     named = ", ".join(literal(path, _NAME) for path in paths[:_FILES])
     more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
-    return f"with {named}{more} as they were"
+    return f"only with {named}{more} unchanged"
 
 
 def _toolsets(toolsets: Collection[str]) -> str:
@@ -116,7 +116,7 @@ def _rule(rule: ToolRule) -> str:
     verb = _VERBS[rule.decision]
     if means_anything(rule.match or ""):
         return verb
-    return f"{verb} with {literal(rule.match or '', _PATTERN)}"
+    return f"{verb} where {literal(rule.match or '', _PATTERN)} matches"
 
 
 def _servers(servers: Sequence[State]) -> Iterator[str]:

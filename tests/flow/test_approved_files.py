@@ -168,7 +168,7 @@ async def test_a_standing_grant_is_for_the_files_as_they_were(store: Store, fold
     async with gateway(rules, store=store, config=configured(folder)) as g:
         await g.chat.say("go")
         question = await newest(g, 1)
-        assert "that holds for every later run that you allow" in question.text
+        assert "I ask again, before later runs too" in question.text
         await g.chat.press(question, "For this conversation")
         await g.hears("exit code: 0")
         await g.chat.say("again")
@@ -176,7 +176,7 @@ async def test_a_standing_grant_is_for_the_files_as_they_were(store: Store, fold
         await g.chat.say("/tools")
         listed = await g.hears("Allowed in this conversation")
         assert "no end · at most 120 s · sandboxed, no network" in listed.text
-        assert "with `b.sh` as they were · used once" in listed.text
+        assert "only with `b.sh` unchanged · used once" in listed.text
         (folder / "b.sh").write_text("echo evil > proof")
         await g.chat.say("again")
         assert "echo evil > proof" in (await newest(g, 2)).text

@@ -102,9 +102,8 @@ async def test_without_a_private_chat_the_asker_reads_what_to_do(
         await g.chat.say("go", chat="2", user="2")
         both = await copies(g)
         assert list(both) == ["2"]
-        told = "the bot's owner may decide this, and has no private chat with me"
-        assert told in both["2"].text
-        assert "Ask them to write /start to me" in both["2"].text
+        told = "This waits for the bot's owner. I have no private chat with them: ask them to write"
+        assert f"⚠️ {told} /start to me." in both["2"].text
         assert "no private chat with telegram:1" in caplog.text
 
 
@@ -134,6 +133,20 @@ async def test_only_who_may_approve_calls_hears_of_one(store: Store) -> None:
         both = await copies(g)
         assert sorted(both) == ["2", "3"]
         assert both["2"].text.endswith("Sent to User 3.")
+
+
+async def test_who_only_wrote_start_is_named(store: Store) -> None:
+    """As the README tells approvers who are not in `allow`."""
+    named = {"access": {"allow": ["telegram:2"], "approvers": ["telegram:3"]}}
+    async with gateway(RULES, store=store, tools=[Launch()], config=named) as g:
+        await g.chat.say("/start", chat="3", user="3")
+        await g.settled()
+        await g.chat.say("go", chat="2", user="2")
+        both = await copies(g)
+        assert both["2"].text.endswith("Sent to User 3.")
+        await g.chat.press(both["2"], "Once", user="2")
+        await g.settled()
+        assert await refused(g) == "You may not decide this: User 3 may. It stays open."
 
 
 async def test_the_names_of_many_fit_into_what_a_press_is_told(store: Store) -> None:
@@ -179,7 +192,7 @@ async def test_on_telegram_nobody_is_written_to_first(tmp_path: Path) -> None:
         g.say("go", chat=ANN)
         theirs = await g.hears(NEEDED, chat=ANN)
         await g.settled()
-        assert "has no private chat with me" in words(theirs)
+        assert "I have no private chat with them" in words(theirs)
         assert g.texts(OWNER) == []
         assert str(OWNER) not in words(theirs)
 
@@ -222,4 +235,4 @@ async def test_an_approver_at_the_terminal_hears_nothing_of_telegram_where_it_is
         await g.chat.say("go", chat="2", user="2")
         both = await copies(g)
         assert list(both) == ["2"]
-        assert "has no private chat with me" in both["2"].text
+        assert "I have no private chat with them" in both["2"].text

@@ -39,7 +39,10 @@ async def test_it_says_of_every_tool_what_becomes_of_its_calls(store: Store) -> 
     async with gateway(RULES, store=store, tools=[Launch()], config=config) as g:
         text = await told(g, "/tools", "Toolsets here")
         assert "**Toolsets here:** `file_read`" in text
-        assert "- `launch`: runs with `^git`, never runs with `rm`, else asks" in text
+        assert (
+            "- `launch`: runs where `^git` matches, never runs where `rm` matches, else asks"
+            in text
+        )
         assert "- `read_file`: runs" in text
         assert "- `list_files`: never runs" in text
         assert "write_file" not in text

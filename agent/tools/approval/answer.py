@@ -17,21 +17,26 @@ KIND = "approval"
 ONCE, HOUR, CONVERSATION, DENY = "once", "hour", "conversation", "deny"
 SECONDS_OF_HOUR = 3_600.0
 CHOICES = (
-    Choice(ONCE, "Once", "primary", "it is run, this one time"),
-    Choice(HOUR, "For 1 hour", "plain", "the same, and it ends after an hour"),
+    Choice(ONCE, "Once", "primary", "it runs this one time"),
+    Choice(
+        HOUR,
+        "For 1 hour",
+        "plain",
+        "it runs, and for an hour this very call runs here without asking",
+    ),
     Choice(
         CONVERSATION,
         "For this conversation",
         "plain",
-        "it is run, and this very call runs here again without asking, as long as you may approve; "
-        "/tools takes that back",
+        "it runs, and while you may approve, this very call runs here without asking; /tools takes "
+        "that back",
     ),
-    Choice(DENY, "Deny", "danger", "it is not run"),
+    Choice(DENY, "Deny", "danger", "it does not run"),
     Choice(
         WORDS,
         "Answer in words",
         "plain",
-        "it is not run; the agent gets your words, as your instruction",
+        "it does not run; the agent gets your words, as your instruction",
     ),
 )
 SHOWN = 200

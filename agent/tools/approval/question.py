@@ -41,8 +41,8 @@ FRAMED = (
     "text of the agent."
 )
 SAME_FILES = (
-    "The call runs with these files as they are now. If one changes first, it does not run and I "
-    "ask again; that holds for every later run that you allow."
+    "It runs only with these files as they are now. If one of them changes, I ask again, before "
+    "later runs too."
 )
 _OURS = re.compile(r"^\s*(?:```|~~~|\*\*|⚠)", re.MULTILINE)
 """What could pass for a line of the bot's, where code is shown as it is written."""

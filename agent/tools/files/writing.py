@@ -26,7 +26,7 @@ PATIENCE = 5.0
 """Seconds for which the lock of a folder is waited for."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.2
 
-RISKY = "for files that make programs run, where commands run unasked"
+RISKY = "before files that programs run (Makefile, conftest.py …), where commands run unasked"
 WROTE = re.compile(
     r"(?:Wrote|Edited) (?P<path>[^\n]+): [\d,]+ bytes, [\d,]+ lines\.(?:\n.*)?\Z", re.S
 )

@@ -90,7 +90,7 @@ def _scenes(place: Place) -> None:
 def _switched_on(chat: Chat) -> None:
     title("What is switched on here, and what asks")
     chat.say("/tools")
-    chat.hear("`run_command`: runs with .*, else asks", "that commands ask")
+    chat.hear("`run_command`: runs where .* matches, else asks", "that commands ask")
     chat.hear("`delegate_task`", "the list of tools")
 
 

@@ -147,8 +147,8 @@ def delegated() -> Delegated | NotDelegatedError:
         log.info("commands have no cgroup: %s", error)
         return error
     except OSError as error:
-        log.warning("commands have no cgroup: it could not be shared out: %s", error)
-        return NotDelegatedError(f"that of the gateway could not be shared out: {error.strerror}")
+        log.warning("commands have no cgroup: the gateway's could not be divided: %s", error)
+        return NotDelegatedError(f"the gateway's cgroup could not be divided: {error.strerror}")
     log.info("each command has a cgroup below %s", found.commands)
     return found
 
@@ -162,7 +162,7 @@ def groups() -> Delegated | None:
 def take(group: Path | None) -> Delegated:
     """Share a group out, once or again. Raises NotDelegatedError, OSError."""
     if group is None:
-        raise NotDelegatedError("there is none of version 2")
+        raise NotDelegatedError("this machine has no cgroup of version 2")
     top = group.parent if group.name == GATEWAY else group
     there = _words(top / "cgroup.controllers")
     _refuse_unless_ours(top, there)
@@ -181,10 +181,10 @@ def take(group: Path | None) -> Delegated:
 
 def _refuse_unless_ours(top: Path, there: list[str]) -> None:
     if missing := [name for name in NEEDED if name not in there]:
-        raise NotDelegatedError(f"the gateway's has no controller {' and '.join(missing)}")
+        raise NotDelegatedError(f"the gateway's cgroup has no {' and '.join(missing)} controller")
     files = (top, top / "cgroup.procs", top / "cgroup.subtree_control")
     if not all(os.access(file, os.W_OK) for file in files) or not _left_to_us(top):
-        raise NotDelegatedError("that of the gateway is not delegated to it")
+        raise NotDelegatedError("the gateway's cgroup is not delegated to it")
 
 
 def _left_to_us(top: Path) -> bool:

@@ -23,8 +23,8 @@ from agent.tools.terminal.sandbox.scoped import can_scope
 _SECONDS = 20.0
 _OUTSIDE = "readable"
 UNCONFINED = (
-    'tools.sandbox is "none": commands are not confined, and can read and change whatever the '
-    "gateway's user can, its secrets among it"
+    'tools.sandbox is "none": commands are not confined. They can read and change what the '
+    "gateway's user can, its tokens and keys too"
 )
 _TRY = """\
 echo written >probe && echo writes
@@ -38,10 +38,9 @@ GROUPED = (
     "of the processors"
 )
 UNGROUPED = (
-    "commands that are begun from here have no cgroup ({why}): their memory is looked at a few "
-    "times a second, so one that takes it faster may use up the machine's; a delegated cgroup "
-    "holds it (Delegate= of systemd, see deploy/README.md). What a service has, its log says at "
-    "its first command"
+    "commands started from here have no cgroup ({why}). Bough measures their memory a few times a "
+    "second; a faster command can use up the machine's. Set Delegate= in the systemd unit (see "
+    "deploy/README.md). A service logs at its first command what it has"
 )
 
 
@@ -49,6 +48,8 @@ UNGROUPED = (
 class Probed:
     ok: bool
     text: str
+    warns: bool = False
+    """Commands run, and less is held than could be."""
 
 
 async def try_sandbox(*, network: bool) -> Probed:
@@ -74,7 +75,7 @@ async def try_without() -> Probed:
         return said
     if "writes" not in said:
         return Probed(False, "commands cannot write their workspace")
-    return Probed(True, UNCONFINED)
+    return Probed(True, UNCONFINED, warns=True)
 
 
 async def try_groups() -> Probed:
@@ -83,7 +84,7 @@ async def try_groups() -> Probed:
     found = await asyncio.to_thread(delegated)
     if isinstance(found, Delegated):
         return Probed(True, GROUPED)
-    return Probed(True, UNGROUPED.format(why=found))
+    return Probed(True, UNGROUPED.format(why=found), warns=True)
 
 
 async def _said(make: Callable[[Place], Launcher]) -> list[str] | Probed:

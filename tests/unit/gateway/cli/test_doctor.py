@@ -212,7 +212,7 @@ async def test_the_section_that_is_shown_for_a_project_works(tmp_path: Path) -> 
     given = tools | {"workspace": str(project), "read_only": [str(base)]}
     lines = await found(tmp_path, "commands", tools=given)
     assert lines and all(line.ok for line in lines)
-    assert f"they see {base} besides, read only; find PYTHONDONTWRITEBYTECODE" in lines[0].text
+    assert f"tools.read_only: {base}; tools.environment: PYTHONDONTWRITEBYTECODE, " in lines[0].text
     assert "Bough for Ada" not in lines[0].text
     assert "runs: Python 3" in lines[-1].text
 
@@ -260,6 +260,6 @@ async def test_who_may_decide_and_never_wrote_to_the_bot_is_named(tmp_path: Path
     await store.run(wrote)
     await store.close()
     (finding,) = await found(tmp_path, "approvers", access=access, telegram=telegram)
-    assert finding.ok
+    assert finding.ok and finding.warns
     assert finding.text.startswith("telegram:1 never wrote to the bot in private")
     assert await found(tmp_path, "approvers", access=access) == []

@@ -19,7 +19,7 @@ def said(match: str | None, tool: str = "run_command", decision: Any = "allow") 
 @pytest.mark.parametrize("program", sorted(RUNNERS))
 def test_a_rule_that_names_such_a_program_is_told(program: str) -> None:
     (line,) = said(f"^{program} x$")
-    assert line.startswith("rule 2 (") and f"allows {program}: that " in line
+    assert line.startswith("rule 2 (") and f"allows {program}, which can " in line
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,12 @@ def test_a_rule_that_names_such_a_program_is_told(program: str) -> None:
         (r"^git (status|diff|log)\b", "use git_status, git_diff and git_log instead"),
         (r"^git (status|diff|log)\b", "does not end in $"),
         (r"\bmake\b", "is not anchored"),
-        (r"^(npm|yarn) test$", "allows npm, yarn: that runs what files of the workspace say"),
+        (r"^cal 20", "does not end in $"),
+        (r"cal$", "anywhere in it: begin it with ^"),
+        (r"^(npm|yarn) test$", "allows npm, yarn, which can run what files of the workspace say"),
         (r"^ls$|pytest", "is not anchored"),
         (r"^\w+$", "git, hg, svn and"),
-        (r"^\S+ x$", "which run what their arguments or files of the workspace say"),
+        (r"^\S+ x$", "which can run what their arguments or files of the workspace say"),
         (r"ls", "is not anchored"),
         (None, "lets every run_command run unasked"),
         (".*", "lets every run_command run unasked"),
@@ -52,7 +54,13 @@ def test_rules_that_ask_or_deny_and_those_of_other_tools_are_none() -> None:
     assert said("git", decision="deny") == said("git", decision="ask") == []
     assert said("git", tool="write_file") == said(None, tool="fetch_url") == []
     assert said("https://a.example", tool="fetch_url") != []
-    assert said(r"^https://a\.example/", tool="fetch_*") != []
+    assert said(r"https://a\.example/", tool="fetch_*") != []
+    assert said(r"^https://a\.example/", tool="fetch_url") == []
+
+
+def test_an_address_whose_host_may_go_on_is_told() -> None:
+    (line,) = said(r"^https://a\.example", tool="fetch_url")
+    assert "allows longer names of hosts too: write / behind the host" in line
 
 
 async def test_doctor_warns_and_finds_no_fault(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_a_named_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         ("[escalation]\nlevels = [{to = 'pigeon:1'}]", "escalation.levels.0.to"),
         ("[models.parent]\nmodel = ''", "models.parent.model"),
         ("[session]\nbusy = 'never'", "session.busy"),
+        ("[chats.'telegram:-1x']\nmodel = 'a'", 'chats."telegram:-1x": '),
         ("[web]\nallow = ['http://wiki.local/']", "web.allow"),
         ("[telegram]\ntoken = '1:x'\nbase_url = 'localhost'", "telegram.base_url"),
     ],

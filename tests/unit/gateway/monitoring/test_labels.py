@@ -25,7 +25,7 @@ def tool_names() -> set[str]:
                 if isinstance(target, ast.Name)
             }
             name = fields.get("name")
-            if "traits" in fields and isinstance(name, ast.Constant):
+            if {"traits", "description"} & fields.keys() and isinstance(name, ast.Constant):
                 found.add(str(name.value))
     return found
 

@@ -180,4 +180,5 @@ def test_nobody_need_listen() -> None:
 def test_tools_of_servers_are_one_name_whatever_they_are_called() -> None:
     assert labels.tool_label("read_file", "mcp:files") == "mcp"
     assert labels.tool_label("read_file", "file_read") == "read_file"
+    assert labels.tool_label("git_diff", "file_read") == "git_diff"
     assert labels.tool_label("mcp", None) == "other"
