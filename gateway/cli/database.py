@@ -23,9 +23,11 @@ def keep(arguments: argparse.Namespace, config: Config) -> int:
     match arguments.action:
         case "copy":
             found = copy(arguments.source, arguments.target)
-            _tell(found, database_of(arguments.target).description)
+            from_, to = map(database_of, (arguments.source, arguments.target))
+            _tell(found, f"{to.description}, from {from_.description}")
         case "backup":
-            _tell(back_up(url, arguments.file), str(arguments.file))
+            found = back_up(url, arguments.file)
+            _tell(found, f"{arguments.file}, from {database_of(url).description}")
         case "restore":
             _tell(restore(arguments.file, url), database_of(url).description)
             print(FORGOTTEN_SINCE)

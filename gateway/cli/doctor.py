@@ -128,7 +128,7 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
 
 async def _database(config: Config) -> AsyncIterator[Finding]:
     try:
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, create=False)
         try:
             await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
             silent = await store.read(partial(_without_chat, config=config))
@@ -278,7 +278,7 @@ def _given(tools: ToolsConfig) -> str:
 async def _shared_workspace(config: Config) -> list[Finding]:
     """Whether a worker on this host would use what the others do; nothing where it is alone."""
     try:
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, create=False)
         try:
             shared = SharedWorkspace.of(config, store)
             return [] if shared is None else [Finding("workspace", *await shared.look())]

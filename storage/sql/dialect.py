@@ -67,6 +67,10 @@ class Database(Protocol):
         """Whether it is in files, which may be taken away under us."""
         ...
 
+    def is_there(self) -> bool:
+        """Whether it was made; a server's always, or asking it says why not."""
+        ...
+
     def warning(self) -> str:
         """What people should know of it at the start; "" where there is nothing."""
         ...

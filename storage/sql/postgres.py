@@ -89,6 +89,9 @@ class Postgres:
         where = f"{host}:{url.port}" if url.port else str(host)
         self.description = f"PostgreSQL database {url.database or url.username or ''} at {where}"
 
+    def is_there(self) -> bool:
+        return True
+
     def warning(self) -> str:
         return ""
 

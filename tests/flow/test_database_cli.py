@@ -58,7 +58,7 @@ def test_a_copy_names_what_is_wrong_in_one_line(
     assert run(config, "db", "copy", "mysql://x", there) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert "none.db is not there" in lines[0]
+    assert "there is no source database of Bough at sqlite:" in lines[0]
     assert "SQLite or PostgreSQL" in lines[1]
 
 

@@ -20,11 +20,14 @@ from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 from tests.support.processes import shows_that_it_lives
 from tests.support.sandboxes import need_bubblewrap
+from tests.support.stores import make_database
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
 
 
 async def found(folder: Path, subject: str, **sections: Any) -> list[Finding]:
+    if not (folder / "bough.db").exists():
+        make_database(folder / "bough.db")
     config = {"storage": {"url": f"sqlite:///{folder}/bough.db"}} | sections
     all_found = [finding async for finding in findings(Config.model_validate(config))]
     return [finding for finding in all_found if finding.subject.startswith(subject)]
@@ -130,6 +133,11 @@ async def test_doctor_says_which_database_it_is_and_that_it_can_be_written(
     (finding,) = await found(tmp_path, "database")
     assert (finding.ok, finding.text) == (True, f"sqlite:///{tmp_path}/bough.db can be written")
     url = postgres_url.replace("bough@", "bough:hunter2@")
+    (finding,) = await found(tmp_path, "database", storage={"url": url})
+    assert not finding.ok
+    assert "there is no database of Bough at PostgreSQL database bough_" in finding.text
+    assert "hunter2" not in finding.text
+    await (await SqlStore.open(url)).close()
     (finding,) = await found(tmp_path, "database", storage={"url": url})
     assert finding.ok
     assert finding.text.startswith("PostgreSQL database bough_")

@@ -28,6 +28,7 @@ from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 from tests.support.gateway_process import write_config
+from tests.support.stores import make_database
 
 TOKEN = "1000:hush-hush"
 HOOK = "https://elsewhere.example/hook"
@@ -60,8 +61,9 @@ def mode(file: Path) -> int:
 
 
 def written(folder: Path, **sections: Any) -> Path:
-    """A file for its owner alone."""
+    """A file for its owner alone, and the database of a bot that has run."""
     file = write_config(folder, **sections)
+    make_database(folder / "bough.db")
     file.chmod(0o600)
     return file
 
