@@ -182,7 +182,7 @@ def _of_database(path: Path | None) -> Config:
     """The same, for a command that works on its database: people are told which one that is. On
     standard error, as what is printed may be for programs."""
     config = _configured(path)
-    name = without_secrets(database_of(config.storage.url).description)
+    name = without_secrets(database_of(config.storage.url).place)
     print(f"bough: working on {name}", file=sys.stderr)
     return config
 

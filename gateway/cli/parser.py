@@ -175,6 +175,7 @@ def _add_database(commands: Commands, common: Parser) -> None:
     backup.add_argument("file", metavar="FILE", type=Path)
     restored = add("restore", "a backup into the empty database at storage.url")
     restored.add_argument("file", metavar="FILE", type=Path)
+    add("adopt", "give the database to the bots of this configuration; all gateways are stopped")
     add("check", "what is torn in the database; exit status 1 where something is")
 
 

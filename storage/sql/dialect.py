@@ -63,6 +63,11 @@ class Database(Protocol):
         ...
 
     @property
+    def place(self) -> str:
+        """The same, with the whole path of a file."""
+        ...
+
+    @property
     def in_files(self) -> bool:
         """Whether it is in files, which may be taken away under us."""
         ...

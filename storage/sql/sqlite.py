@@ -73,7 +73,8 @@ class Sqlite:
         self._url = url.set(drivername="sqlite+pysqlite")
         self.file = file
         self.ballast = Ballast(file)
-        self.description = f"sqlite:///{file.absolute()}"
+        self.description = f"sqlite:///{url.database}"
+        self.place = f"sqlite:///{file.absolute()}"
 
     def is_there(self) -> bool:
         """An empty file is what a start that failed, or a lock, leaves behind."""

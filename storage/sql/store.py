@@ -359,7 +359,7 @@ def must_exist(database: Database, named: str = "database", cure: str = ELSEWHER
         raise database.store_error(error) from error
     if not there:
         raise StoreUnavailable(
-            f"there is no {named} of Bough at {database.description}, and none was made. {cure}"
+            f"there is no {named} of Bough at {database.place}, and none was made. {cure}"
         )
 
 

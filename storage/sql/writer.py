@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from storage.errors import StoreLost, StoreUnavailable
+from storage.errors import StoreError, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -150,12 +150,13 @@ class Writer:
             if job.error is None:
                 self._tell(job.result)
             if job.future.cancelled():
-                if isinstance(job.error, StoreLost):
-                    continue  # every other call is told that too
-                if isinstance(job.error, StoreUnavailable):
-                    log.warning("a job failed after its caller was cancelled: %s", job.error)
-                elif job.error is not None:
-                    log.warning("a job failed after its caller was cancelled", exc_info=job.error)
+                # Who stopped waiting does it again, or wants it no more; and of a database that
+                # fails every other call is told. What is left is a fault of the program.
+                if job.error is not None and not isinstance(job.error, StoreError):
+                    log.error(
+                        "work on the database failed, and its caller was cancelled: %r", job.error
+                    )
+                    log.debug("where it failed", exc_info=job.error)
             elif job.error is not None:
                 job.future.set_exception(job.error)
             else:

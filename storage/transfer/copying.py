@@ -65,7 +65,7 @@ def copy(source: str, target: str) -> Tallies:
     with ExitStack() as held:
         for url in (source, target):
             held.enter_context(hold_lock(url))
-            _refuse_in_use(url)
+            refuse_in_use(url)
         upgrade(source)
         return _fill(_at(source), _at(target))
 
@@ -91,7 +91,7 @@ def restore(file: Path, url: str) -> Tallies:
     if not file.is_file():
         raise StoreUnavailable(f"the backup {file} is not there")
     with hold_lock(url), tempfile.TemporaryDirectory(prefix="bough-restore-") as folder:
-        _refuse_in_use(url)
+        refuse_in_use(url)
         copied = Path(folder) / file.name
         try:
             shutil.copyfile(file, copied)
@@ -157,7 +157,7 @@ def _refuse_existing(file: Path) -> None:
         raise StoreUnavailable(f"{file} is there already; name a new file")
 
 
-def _refuse_in_use(url: str) -> None:
+def refuse_in_use(url: str) -> None:
     """A server needs a moment to notice that a connection was closed."""
     database = database_of(url)
     for _ in range(_LOOKS):
