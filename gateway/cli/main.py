@@ -125,6 +125,7 @@ async def serve(config: Config, run: Run) -> int:
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
+        log.info("Database: %s", database_of(config.storage.url).place)
         try:
             async with collecting(config.otel):
                 app = await bootstrap(config, terminal=run.terminal, role=run.role)

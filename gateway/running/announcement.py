@@ -56,7 +56,6 @@ class Announcement:
         role = self.membership.role
         part = "" if role is Role.ALL else f". Role: {role}"
         log.info("Configuration: %s. Model: %s%s", read, parent.model, part)
-        log.info("Database: %s", self.store.description)
         if access.someone_talks():
             log.info("Who may talk: %s", who_may_talk(access))
         else:
