@@ -16,11 +16,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from storage.errors import StoreError, StoreUnavailable
+from storage.errors import EpochLost, LeafMoved, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 
 _GROUP_LIMIT = 256
+_EXPECTED = (StoreUnavailable, EpochLost, LeafMoved)
+"""Errors of which a caller that was cancelled need not be told: of a database that is away every
+other call hears, and who lost a session is cancelled for that. What is left is a fault of ours."""
 
 log = logging.getLogger(__name__)
 
@@ -150,14 +153,15 @@ class Writer:
             if job.error is None:
                 self._tell(job.result)
             if job.future.cancelled():
-                # Who stopped waiting does it again, or wants it no more; and of a database that
-                # fails every other call is told. What is left is a fault of the program.
-                if job.error is not None and not isinstance(job.error, StoreError):
-                    log.error(
-                        "work on the database failed, and its caller was cancelled: %r", job.error
-                    )
+                if job.error is not None and not isinstance(job.error, _EXPECTED):
+                    log.error("work whose caller was cancelled failed: %s", _said(job.error))
                     log.debug("where it failed", exc_info=job.error)
             elif job.error is not None:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
+
+
+def _said(error: BaseException) -> str:
+    """The errors of the store are texts for people."""
+    return str(error) if isinstance(error, StoreError) else repr(error)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from storage.errors import NotFound, StoreError, StoreLost, StoreUnavailable
+from storage.errors import EpochLost, NotFound, StoreError, StoreLost, StoreUnavailable
 from storage.records.entries import Session
 from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
@@ -331,7 +331,12 @@ async def test_a_killed_writer_loses_nothing_that_it_acknowledged(url: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("error", "lines"), [(StoreUnavailable("the disk is away"), 0), (ValueError("a fault"), 1)]
+    ("error", "lines"),
+    [
+        (StoreUnavailable("the disk is away"), 0),
+        (EpochLost("newer"), 0),
+        (ValueError("a fault"), 1),
+    ],
 )
 async def test_a_job_that_fails_after_its_caller_was_cancelled_logs_no_traceback(
     sqlite: SqlStore, caplog: pytest.LogCaptureFixture, error: Exception, lines: int
