@@ -166,3 +166,18 @@ def test_the_database_that_an_env_file_names_is_worked_on_and_said(
     assert f"b.db, from sqlite:///{database}: 1 sessions" in found.out
     assert main(["--env-file", "none.env", "people", "list"]) == 2
     assert "There is no file none.env" in capsys.readouterr().err
+
+
+async def test_of_two_bots_that_start_at_the_same_moment_the_database_takes_one(
+    postgres_url: str,
+) -> None:
+    stores = [await SqlStore.open(postgres_url) for _ in range(2)]
+    try:
+        claims = (
+            each.run(partial(claim, bots={"telegram": str(bot)})) for bot, each in enumerate(stores)
+        )
+        ended = await asyncio.gather(*claims, return_exceptions=True)
+    finally:
+        for each in stores:
+            await each.close()
+    assert sorted(type(one).__name__ for one in ended) == ["AnotherBot", "NoneType"]

@@ -237,3 +237,15 @@ async def test_no_log_shows_a_secret_whatever_goes_wrong(place: Place) -> None:
     for secret in SECRETS:
         assert secret not in log
         assert secret not in refused["text"]
+
+
+async def test_the_first_bot_that_signs_in_is_whose_database_it_is(place: Place) -> None:
+    place.config["telegram"] |= {"token": "2000:a-wrong-token"}
+    status, _ = await place.run()
+    assert status == 2  # and it left nothing behind: the right bot is let in
+    place.config["telegram"] |= {"token": TOKEN}
+    async with GatewayProcess(place.written()):
+        pass
+    place.config["telegram"] |= {"token": "2000:a-wrong-token"}
+    _, text = await place.doctor()
+    assert "FAIL  database: this database belongs to the telegram bot 1000" in text
