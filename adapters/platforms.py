@@ -4,6 +4,7 @@ Their libraries are imported when an adapter is built, so that a start loads onl
 configured.
 """
 
+import base64
 import os
 import re
 import sys
@@ -219,6 +220,31 @@ def rates_of(settings: PlatformSettings) -> dict[str, Rates]:
         for each in configured(settings)
         if each.rates is not None and getattr(settings, each.name).paced
     }
+
+
+def bots_of(settings: PlatformSettings) -> dict[str, str]:
+    """Platform → the id of its bot, which is the public part of a token: Telegram writes it before
+    ":", Discord in base64 before the first ".". A token that has none is left out."""
+    found = {}
+    for name, part in (("telegram", _before_colon), ("discord", _before_dot)):
+        section = getattr(settings, name, None)
+        bot = part(section.token.get_secret_value()) if section is not None else ""
+        if re.fullmatch("[0-9]+", bot):
+            found[name] = bot
+    return found
+
+
+def _before_colon(token: str) -> str:
+    bot, colon, _ = token.partition(":")
+    return bot if colon else ""
+
+
+def _before_dot(token: str) -> str:
+    bot, dot, _ = token.partition(".")
+    try:
+        return base64.urlsafe_b64decode(bot + "=" * (-len(bot) % 4)).decode() if dot else ""
+    except ValueError:  # no base64, or no text
+        return ""
 
 
 def same_bot(one: PlatformSettings, other: PlatformSettings) -> bool:

@@ -1,5 +1,6 @@
 """What runs as long as a gateway does."""
 
+from adapters.platforms import bots_of
 from gateway.access.menus import OwnersMenus
 from gateway.assembly.agents import Agents
 from gateway.assembly.foundation import Foundation
@@ -47,6 +48,7 @@ def app_of(
         delivery.notify,
         loading,
         reception,
+        bots_of(base.settings.live.now),
     )
     housekeeping = Housekeeping(
         store,

@@ -12,7 +12,7 @@ from pathlib import Path
 from adapters.base import Adapter, AdapterError
 from adapters.checkup import Checkup
 from adapters.events import Conversation
-from adapters.platforms import PLATFORMS, configured, private_chat
+from adapters.platforms import PLATFORMS, bots_of, configured, private_chat
 from adapters.serving.listening import Listen
 from agent.compaction.cut import DEFAULT_WINDOW
 from agent.errors import ToolError
@@ -44,6 +44,7 @@ from gateway.errors import ConfigError
 from gateway.logs import hide, without_secrets
 from gateway.models import known_models, plain_model
 from gateway.processes.shared_workspace import SharedWorkspace, WorkspaceElsewhere
+from gateway.running.own_bots import foreign
 from gateway.toolkits import web_client
 from storage.errors import StoreError
 from storage.records.entries import message
@@ -128,16 +129,19 @@ async def findings(config: Config) -> AsyncIterator[Finding]:
 
 async def _database(config: Config) -> AsyncIterator[Finding]:
     try:
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, create=False)
         try:
             await store.run(lambda tx: tx.directory.set_fact("doctor", tx.now))
             silent = await store.read(partial(_without_chat, config=config))
+            others = await store.read(partial(foreign, bots=bots_of(config)))
         finally:
             await store.close()
     except StoreError as error:
         yield Finding("database", False, str(error))
         return
     yield Finding("database", True, f"{store.description} can be written")
+    for text in others:
+        yield Finding("database", False, text)
     if silent:
         text = f"{', '.join(silent)} never wrote to the bot in private, so questions cannot be sent"
         yield Finding("approvers", True, f"{text} there: they write /start to it once", warns=True)
@@ -278,7 +282,7 @@ def _given(tools: ToolsConfig) -> str:
 async def _shared_workspace(config: Config) -> list[Finding]:
     """Whether a worker on this host would use what the others do; nothing where it is alone."""
     try:
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, create=False)
         try:
             shared = SharedWorkspace.of(config, store)
             return [] if shared is None else [Finding("workspace", *await shared.look())]

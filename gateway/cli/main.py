@@ -21,6 +21,7 @@ from gateway.cli.mending.mender import mend
 from gateway.cli.people import look_after
 from gateway.cli.sessions import manage
 from gateway.configuration.config import Config, load
+from gateway.configuration.env_file import take_over
 from gateway.configuration.secret_values import all_secrets, environment_secrets
 from gateway.errors import ConfigError, GatewayError
 from gateway.logs import Shape, hide, log_to_stderr, set_level, shape_log, without_secrets
@@ -32,6 +33,7 @@ from gateway.running.service import App
 from gateway.tracing.choosing import collecting
 from storage.errors import StoreError, StoreUnavailable
 from storage.lock import file_of, hold_lock
+from storage.sql.dialect import database_of
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     verbose: bool = getattr(arguments, "verbose", False)
     log_to_stderr(logging.DEBUG if verbose else logging.INFO, environment_secrets(os.environ))
     try:
+        _take_env_files(arguments)
         match arguments.command:
             case "demo":
                 return hands() if arguments.hands else tour()
@@ -62,15 +65,17 @@ def run(arguments: argparse.Namespace) -> int:
             case "sessions":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
-                return asyncio.run(manage(arguments, _configured(path)))
+                return asyncio.run(manage(arguments, _of_database(path)))
             case "people":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
-                return asyncio.run(look_after(arguments, _configured(path)))
+                return asyncio.run(look_after(arguments, _of_database(path)))
             case "db":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)
-                return keep(arguments, _configured(path))
+                if arguments.action == "copy":  # which names its databases itself
+                    return keep(arguments, _configured(path))
+                return keep(arguments, _of_database(path))
             case command:
                 config = _configured(path)
                 terminal = command == "chat" or not configured(config)
@@ -91,6 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
         # Python would print it to standard error as it is, with the secrets in it.
         log.critical("stopped by a fault of its own", exc_info=True)
         return FAILURE
+
+
+def _take_env_files(arguments: argparse.Namespace) -> None:
+    """For all that is read of the environment later, libraries and a reload among it."""
+    before, after = (getattr(arguments, each, []) for each in ("env_files_before", "env_files"))
+    for text in take_over([*before, *after], os.environ):
+        print(f"bough: {text}", file=sys.stderr)
+    hide(environment_secrets(os.environ))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,7 @@ async def serve(config: Config, run: Run) -> int:
         session = config.session.model_copy(update={"busy": "queue"})
         config = config.model_copy(update={"session": session})
     with hold_lock(config.storage.url):
+        log.info("Database: %s", database_of(config.storage.url).place)
         try:
             async with collecting(config.otel):
                 app = await bootstrap(config, terminal=run.terminal, role=run.role)
@@ -164,6 +178,15 @@ def _configured(path: Path | None) -> Config:
     """The configuration; its secrets stand in no line of the log from now on."""
     config = load(path)
     hide(all_secrets(config))
+    return config
+
+
+def _of_database(path: Path | None) -> Config:
+    """The same, for a command that works on its database: people are told which one that is. On
+    standard error, as what is printed may be for programs."""
+    config = _configured(path)
+    name = without_secrets(database_of(config.storage.url).place)
+    print(f"bough: working on {name}", file=sys.stderr)
     return config
 
 

@@ -52,22 +52,13 @@ Add = Callable[[str, str], Parser]
 
 
 def parser() -> Parser:
-    """The arguments of every command. `--config` is taken before and after the command."""
-    common = Parser(add_help=False)
-    common.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="configuration (default: ./bough.toml where there is one)",
-    )
-    common.add_argument(
-        "--verbose", action="store_true", default=argparse.SUPPRESS, help="log more, to stderr"
-    )
+    """The arguments of every command. Those of all commands are taken before and after the command;
+    `env_files_before` are those before it, which the same option after it must not replace."""
+    common = _common("env_files")
     top = Parser(
         prog="bough",
         description="A bot for Telegram, Discord and the terminal that delegates, and asks people.",
-        parents=[common],
+        parents=[_common("env_files_before")],
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     plain = {
@@ -101,6 +92,31 @@ def parser() -> Parser:
     _add_people(commands, common)
     _add_database(commands, common)
     return top
+
+
+def _common(env_files: str) -> Parser:
+    """What every command takes. `env_files`: the attribute that the --env-file are kept in."""
+    common = Parser(add_help=False)
+    common.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="configuration (default: ./bough.toml where there is one)",
+    )
+    common.add_argument(
+        "--env-file",
+        type=Path,
+        metavar="FILE",
+        action="append",
+        dest=env_files,
+        default=argparse.SUPPRESS,
+        help="variables as KEY=VALUE lines, read as systemd reads an EnvironmentFile; repeatable",
+    )
+    common.add_argument(
+        "--verbose", action="store_true", default=argparse.SUPPRESS, help="log more, to stderr"
+    )
+    return common
 
 
 def _add_group(commands: Commands, common: Parser, name: str, text: str) -> Add:
@@ -159,6 +175,7 @@ def _add_database(commands: Commands, common: Parser) -> None:
     backup.add_argument("file", metavar="FILE", type=Path)
     restored = add("restore", "a backup into the empty database at storage.url")
     restored.add_argument("file", metavar="FILE", type=Path)
+    add("adopt", "give the database to the bots of this configuration; all gateways are stopped")
     add("check", "what is torn in the database; exit status 1 where something is")
 
 

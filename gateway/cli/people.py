@@ -37,7 +37,7 @@ BY = "bough people"
 async def look_after(arguments: argparse.Namespace, config: Config) -> int:
     """Carry a subcommand out. SessionsFault or StoreError where it cannot be done."""
     os.umask(0o077)  # an export holds what people said
-    store = await SqlStore.open(config.storage.url)
+    store = await SqlStore.open(config.storage.url, create=False)
     try:
         match arguments.action:
             case "list":

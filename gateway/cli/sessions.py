@@ -48,7 +48,7 @@ async def manage(arguments: argparse.Namespace, config: Config) -> int:
     SessionsFault or StoreError where it cannot be done.
     """
     os.umask(0o077)  # the database, and an export, hold what people said
-    store = await SqlStore.open(config.storage.url)
+    store = await SqlStore.open(config.storage.url, create=False)
     gc.disable()  # it would go through 100,000 entries again and again, for seconds
     try:
         lines = await _lines(arguments, store, config)

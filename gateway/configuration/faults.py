@@ -154,7 +154,7 @@ def unreadable(path: Path, error: OSError | UnicodeDecodeError) -> str:
         case PermissionError():
             why = "this user may not read it; change its owner or mode, or run as its owner"
         case IsADirectoryError():
-            why = "it is a folder; name the file in it with --config"
+            why = "it is a folder; name the file in it"
         case UnicodeDecodeError():
             why = "it is not UTF-8 text; save it as UTF-8"
         case _:

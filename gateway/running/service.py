@@ -18,6 +18,7 @@ from gateway.processes.shares import CLOCK, DELIVERY, own_of
 from gateway.running.announcement import Announcement
 from gateway.running.fairness import collect
 from gateway.running.loss import loss_in, tell_owners
+from gateway.running.own_bots import refuse
 from gateway.running.parts import parts_of
 from gateway.running.pipeline import Pipeline
 from gateway.running.platforms.platform_supervisor import PlatformSupervisor, close
@@ -57,6 +58,8 @@ class App:
         try:
             parts = parts_of(self.platforms, self.tools.shared)
             await self.monitor.open(parts, lambda: len(self.router.context.active))
+            whose = partial(self.store.read, partial(refuse, bots=self.platforms.bots))
+            await once_there(whose, "whose database it is")
             await once_there(partial(self._access.given.read, self.store), "who may talk")
             await self.settings.read(self.store)
             await once_there(self._take_part, "the duties of this process")

@@ -63,8 +63,17 @@ class Database(Protocol):
         ...
 
     @property
+    def place(self) -> str:
+        """The same, with the whole path of a file."""
+        ...
+
+    @property
     def in_files(self) -> bool:
         """Whether it is in files, which may be taken away under us."""
+        ...
+
+    def is_there(self) -> bool:
+        """Whether it was made; a server's always, or asking it says why not."""
         ...
 
     def warning(self) -> str:

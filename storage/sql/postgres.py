@@ -88,6 +88,10 @@ class Postgres:
         host = url.host or url.query.get("host") or "the local socket"
         where = f"{host}:{url.port}" if url.port else str(host)
         self.description = f"PostgreSQL database {url.database or url.username or ''} at {where}"
+        self.place = self.description
+
+    def is_there(self) -> bool:
+        return True
 
     def warning(self) -> str:
         return ""

@@ -5,6 +5,7 @@ by the driver, because the driver begins them too late and not for reads.
 
 import logging
 import math
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,10 @@ _CACHE_KIB = 16 * 1024
 """Of pages, for each connection: a path of ten thousand entries fits."""
 
 _ROWS_AT_ONCE = 2_000
+_READ_AT_ONCE = 1_048_576
+"""Bytes."""
+_descriptors: dict[tuple[int, int], int] = {}
+"""Device and inode of a file → what it is read by; see `_descriptor`."""
 
 
 class Sqlite:
@@ -69,6 +74,16 @@ class Sqlite:
         self.file = file
         self.ballast = Ballast(file)
         self.description = f"sqlite:///{url.database}"
+        self.place = f"sqlite:///{file.absolute()}"
+
+    def is_there(self) -> bool:
+        """An empty file is what a start that failed, or a lock, leaves behind."""
+        refuse_new_beside_rescued(self.file)
+        try:
+            return self.file.is_file() and self.file.stat().st_size > 0
+        except OSError as error:
+            why = error.strerror or "the system does not say why"
+            raise StoreUnavailable(f"{self.file} cannot be looked at: {why}") from error
 
     def warning(self) -> str:
         return used_beside_rescued(self.file)
@@ -134,6 +149,11 @@ class Sqlite:
         code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL or (code in _PERHAPS_FULL and self.ballast.is_full()):
             return StoreFull(f"{self.file}: {detail}; {_FREE_SOME}")
+        if code in _DAMAGED and (why := _unreadable(self.file)):
+            return StoreUnavailable(
+                f"{self.file}: the disk does not give all of it ({why}); the file itself may be "
+                "whole: look into the disk's state and the system's log"
+            )
         kind = StoreLost if code in _DAMAGED else StoreUnavailable
         return kind(f"{self.file}: {detail}; {_way_out(error.orig, self.file)}")
 
@@ -324,6 +344,33 @@ def _file_of(url: URL) -> Path:
     if name.startswith("file:") and url.query.get("uri"):
         name = unquote(urlsplit(name).path)
     return Path(name)
+
+
+def _unreadable(file: Path) -> str:
+    """Why the system cannot read a database or its WAL; "" where it can. SQLite calls a page that
+    the disk does not give malformed (vdbe.c, SQLITE_IOERR_CORRUPTFS). Blocks: it reads all of
+    them, which happens when something is wrong alone."""
+    for each in (file, Path(f"{file}-wal")):
+        at = 0
+        try:
+            descriptor = _descriptor(each)
+            while read := os.pread(descriptor, _READ_AT_ONCE, at):
+                at += len(read)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return (error.strerror or "the system does not say why").lower()
+    return ""
+
+
+def _descriptor(file: Path) -> int:
+    """To read from; never closed, as closing it would take SQLite's locks on the file away from
+    this process. So there is one for each file."""
+    found = file.stat()
+    key = found.st_dev, found.st_ino
+    if key not in _descriptors:
+        _descriptors[key] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    return _descriptors[key]
 
 
 def _way_out(error: BaseException | None, file: Path) -> str:

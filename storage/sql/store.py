@@ -156,15 +156,23 @@ class SqlStore:
 
     @classmethod
     async def open(
-        cls, url: str, clock: Callable[[], float] = time.time, *, ballast: int | None = None
+        cls,
+        url: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        ballast: int | None = None,
+        create: bool = True,
     ) -> Self:
         """Open a database, bring its tables up to date, and check that it can be written.
 
         `clock` gives Unix seconds. `ballast`: bytes on the disk of a file that `guard` keeps for
-        it. StoreUnavailable where any of that fails. It takes no lock: see lock.py.
+        it. `create`: a database that is not there is made. StoreUnavailable where any of that
+        fails. It takes no lock: see lock.py.
         """
         database = database_of(url)
         database.keep_room(ballast or 0)
+        if not create:
+            await asyncio.to_thread(must_exist, database)
         peers, committer = await asyncio.to_thread(_connect, database)
         return cls(database, peers, committer, clock)
 
@@ -335,6 +343,24 @@ def _connect(database: Database) -> tuple[Peers, Committer]:
         if isinstance(fault, StoreFull) and database.make_room():
             return _connect(database)
         raise fault from error
+
+
+ELSEWHERE = (
+    "If the bot has run before, it uses another one: name its configuration with --config FILE, "
+    "and its secrets with --env-file FILE. A new one is made by `bough run`"
+)
+
+
+def must_exist(database: Database, named: str = "database", cure: str = ELSEWHERE) -> None:
+    """StoreUnavailable where nothing was ever kept in it; then nothing is made there. Blocks."""
+    try:
+        there = database.is_there() and version_of(database) is not None
+    except DBAPIError as error:
+        raise database.store_error(error) from error
+    if not there:
+        raise StoreUnavailable(
+            f"there is no {named} of Bough at {database.place}, and none was made. {cure}"
+        )
 
 
 def version_of(database: Database) -> str | None:

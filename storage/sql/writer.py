@@ -16,11 +16,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from storage.errors import StoreLost, StoreUnavailable
+from storage.errors import EpochLost, LeafMoved, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 
 _GROUP_LIMIT = 256
+_EXPECTED = (StoreUnavailable, EpochLost, LeafMoved)
+"""Errors of which a caller that was cancelled need not be told: of a database that is away every
+other call hears, and who lost a session is cancelled for that. What is left is a fault of ours."""
 
 log = logging.getLogger(__name__)
 
@@ -150,13 +153,15 @@ class Writer:
             if job.error is None:
                 self._tell(job.result)
             if job.future.cancelled():
-                if isinstance(job.error, StoreLost):
-                    continue  # every other call is told that too
-                if isinstance(job.error, StoreUnavailable):
-                    log.warning("a job failed after its caller was cancelled: %s", job.error)
-                elif job.error is not None:
-                    log.warning("a job failed after its caller was cancelled", exc_info=job.error)
+                if job.error is not None and not isinstance(job.error, _EXPECTED):
+                    log.error("work whose caller was cancelled failed: %s", _said(job.error))
+                    log.debug("where it failed", exc_info=job.error)
             elif job.error is not None:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
+
+
+def _said(error: BaseException) -> str:
+    """The errors of the store are texts for people."""
+    return str(error) if isinstance(error, StoreError) else repr(error)

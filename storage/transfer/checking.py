@@ -23,9 +23,8 @@ from storage.sql.schema import (
     questions,
     sessions,
 )
-from storage.sql.store import version_of
+from storage.sql.store import must_exist, version_of
 from storage.transfer.contents import tables
-from storage.transfer.copying import must_exist
 from storage.transfer.kept import Kept, folder_of
 
 MOST = 20
@@ -45,8 +44,8 @@ _JSON = (
 def check(url: str) -> list[str]:
     """What is wrong, a line each, for people; none where all is well. Blocks, and changes nothing.
     StoreUnavailable where the database cannot be used at all."""
-    must_exist(url, named="the database")
     database = database_of(url)
+    must_exist(database)
     try:
         version = version_of(database)
     except DBAPIError as error:

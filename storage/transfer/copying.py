@@ -19,7 +19,7 @@ from storage.lock import file_of, hold_lock
 from storage.sql.dialect import Database, database_in, database_of, insert_all
 from storage.sql.migrate import upgrade, upgrade_database
 from storage.sql.schema import HEAD
-from storage.sql.store import version_of
+from storage.sql.store import must_exist, version_of
 from storage.transfer.contents import (
     Tally,
     continue_ids,
@@ -59,13 +59,13 @@ def copy(source: str, target: str) -> Tallies:
     StoreInUse where a gateway works on one of them; StoreUnavailable where the target holds
     something, or one of them cannot be used.
     """
-    must_exist(source, named="the source")
+    must_exist(database_of(source), "source database", "Name another as FROM")
     if _same(source, target):
         raise StoreUnavailable("source and target are the same database: name another target")
     with ExitStack() as held:
         for url in (source, target):
             held.enter_context(hold_lock(url))
-            _refuse_in_use(url)
+            refuse_in_use(url)
         upgrade(source)
         return _fill(_at(source), _at(target))
 
@@ -73,7 +73,7 @@ def copy(source: str, target: str) -> Tallies:
 def back_up(url: str, file: Path) -> Tallies:
     """Write what a database holds at this moment to a new file, whole or not at all; a gateway may
     work on meanwhile. Blocks. StoreUnavailable where that cannot be done."""
-    must_exist(url, named="the database")
+    must_exist(database_of(url))
     _refuse_existing(file)
     _must_be_current(url)
     with _folder_beside(file) as folder:
@@ -91,7 +91,7 @@ def restore(file: Path, url: str) -> Tallies:
     if not file.is_file():
         raise StoreUnavailable(f"the backup {file} is not there")
     with hold_lock(url), tempfile.TemporaryDirectory(prefix="bough-restore-") as folder:
-        _refuse_in_use(url)
+        refuse_in_use(url)
         copied = Path(folder) / file.name
         try:
             shutil.copyfile(file, copied)
@@ -152,22 +152,20 @@ def _compare(copied: Tallies, written: Connection, target: Database) -> None:
             )
 
 
-def must_exist(url: str, named: str) -> None:
-    """A file that is not there would be made, and be found empty."""
-    file = file_of(url)
-    if file is not None and not file.is_file():
-        raise StoreUnavailable(f"{named} {file} is not there")
-
-
 def _refuse_existing(file: Path) -> None:
     if file.exists():
         raise StoreUnavailable(f"{file} is there already; name a new file")
 
 
-def _refuse_in_use(url: str) -> None:
+def refuse_in_use(url: str) -> None:
     """A server needs a moment to notice that a connection was closed."""
+    database = database_of(url)
     for _ in range(_LOOKS):
-        if not (others := database_of(url).others()):
+        try:
+            others = database.others()
+        except DBAPIError as error:
+            raise database.store_error(error) from error
+        if not others:
             return
         time.sleep(_PAUSE)
     if others:

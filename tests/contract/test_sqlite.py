@@ -11,11 +11,13 @@ from threading import Event
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
-from storage.errors import NotFound, StoreError, StoreUnavailable
+from storage.errors import EpochLost, NotFound, StoreError, StoreLost, StoreUnavailable
 from storage.records.entries import Session
 from storage.records.inbox_outbox import OutboxDraft
 from storage.records.questions import Choice, QuestionDraft, QuestionState
+from storage.sql.dialect import database_of
 from storage.sql.store import SqlStore, SqlTransaction
 from storage.store import Store, Transaction
 from tests.support.stores import append, compaction, new_session, path_of, said, texts, url_of
@@ -326,3 +328,46 @@ async def test_a_killed_writer_loses_nothing_that_it_acknowledged(url: str) -> N
     paths = await store.read(lambda t: [t.tree.path(s.leaf) for s in leaves])
     assert {entry.id for entry in found} <= {entry.id for path in paths for entry in path}
     await store.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [
+        (StoreUnavailable("the disk is away"), 0),
+        (EpochLost("newer"), 0),
+        (ValueError("a fault"), 1),
+    ],
+)
+async def test_a_job_that_fails_after_its_caller_was_cancelled_logs_no_traceback(
+    sqlite: SqlStore, caplog: pytest.LogCaptureFixture, error: Exception, lines: int
+) -> None:
+    began, go = Event(), Event()
+
+    def work(_: Transaction) -> None:
+        began.set()
+        go.wait()
+        raise error
+
+    task = asyncio.create_task(sqlite.run(work))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    go.set()
+    await asyncio.wait([task])
+    await sqlite.run(lambda _: None)
+    told = [record for record in caplog.records if record.name == "storage.sql.writer"]
+    assert [record.exc_info for record in told] == [None] * lines
+
+
+def test_a_page_that_the_disk_does_not_give_is_not_called_damage(tmp_path: Path) -> None:
+    """SQLite says of both that the file is malformed."""
+    damaged, unread = tmp_path / "damaged.db", tmp_path / "unread.db"
+    damaged.write_bytes(b"x" * 10_000)
+    unread.symlink_to("/proc/self/mem")  # whose first page no read gives: EIO
+    with pytest.raises(DBAPIError) as caught, database_of(f"sqlite:///{damaged}").checking():
+        pass
+    databases = {file: database_of(f"sqlite:///{file}") for file in (damaged, unread)}
+    found = {file: each.store_error(caught.value) for file, each in databases.items()}
+    assert isinstance(found[damaged], StoreLost)
+    assert not isinstance(found[unread], StoreLost)
+    assert "the disk does not give all of it (input/output error)" in str(found[unread])
+    assert "damaged or no SQLite database" not in str(found[unread])

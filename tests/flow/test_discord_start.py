@@ -14,6 +14,7 @@ from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.discord_rest import Cut, Fail, Throttle
 from tests.support.forked_process import finished
 from tests.support.gateway_process import GatewayProcess, write_config, write_rules
+from tests.support.stores import make_database
 
 
 @dataclass
@@ -50,6 +51,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def test_doctor_finds_everything_well(place: Place) -> None:
+    make_database(place.folder / "bough.db")
     status, text = await place.bough("doctor")
     assert status == 0, text
     assert "discord: signed in as bough" in text

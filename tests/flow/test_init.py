@@ -105,7 +105,7 @@ async def test_lines_from_a_pipe_become_a_file_that_works(place: Place) -> None:
         },
     }
     assert load(place.file, {}).telegram is not None
-    assert [each.name for each in place.folder.iterdir()] == ["bough.toml"]
+    assert {each.name for each in place.folder.iterdir()} == {"bough.toml", "bough.db"}
     assert {call.method for call in place.telegram.sent} == {"getMe", "getWebhookInfo"}
 
 

@@ -13,6 +13,7 @@ from gateway.cli.doctor import examine
 from tests.stand_ins.telegram import TelegramServer
 from tests.stand_ins.terminal import Terminal, terminal
 from tests.support.chat_process import PATIENCE, ROOT, chatting
+from tests.support.stores import make_database
 
 COLUMNS = 100
 LEFT_OUT = "[…]"
@@ -105,5 +106,6 @@ async def test_doctor_says_what_is_shown(
         lines = [f"{key} = '{getattr(telegram, key)}'" for key in ("base_url", "base_file_url")]
         text = "\n".join(["[telegram]", f"token = '{TOKEN}'", *lines])
         (tmp_path / "bough.toml").write_text(text, encoding="utf-8")
+        make_database(tmp_path / "bough.db")
         assert await examine(None) == 0
     assert capsys.readouterr().out == shown

@@ -25,6 +25,7 @@ from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 from tests.support.forked_process import finished
 from tests.support.gateway_process import GatewayProcess, write_config
+from tests.support.stores import make_database
 
 SECRETS = (TOKEN.partition(":")[2], KEY)
 TABLE = [
@@ -89,7 +90,7 @@ async def test_doctor_names_each_thing_that_is_to_be_mended(place: Place) -> Non
     faults = [line for line in text.splitlines() if line.startswith("FAIL")]
     for named in (
         "database: ",
-        "nowhere is not there",
+        "there is no database of Bough at sqlite:",
         "telegram: Telegram refused the token",
         "nobody may talk to the bot",
         "nobody may decide",
@@ -202,6 +203,7 @@ async def test_doctor_finds_everything_well_though_only_the_environment_says_it(
         "BOUGH_MODELS__PARENT__API_KEY": KEY,
         "BOUGH_ACCESS__OWNERS": f"telegram:{OWNER}, telegram:{ANN}",
     }
+    make_database(place.folder / "bough.db")
     status, text = await place.bough("doctor", "--verbose", environment=environment)
     assert status == 0, text
     assert "signed in as @bough_bot" in text
@@ -235,3 +237,15 @@ async def test_no_log_shows_a_secret_whatever_goes_wrong(place: Place) -> None:
     for secret in SECRETS:
         assert secret not in log
         assert secret not in refused["text"]
+
+
+async def test_the_first_bot_that_signs_in_is_whose_database_it_is(place: Place) -> None:
+    place.config["telegram"] |= {"token": "2000:a-wrong-token"}
+    status, _ = await place.run()
+    assert status == 2  # and it left nothing behind: the right bot is let in
+    place.config["telegram"] |= {"token": TOKEN}
+    async with GatewayProcess(place.written()):
+        pass
+    place.config["telegram"] |= {"token": "2000:a-wrong-token"}
+    _, text = await place.doctor()
+    assert "FAIL  database: this database belongs to the telegram bot 1000" in text

@@ -30,6 +30,12 @@ def fresh_url() -> str:
     return url_of(shutil.copy(empty, empty.with_name(f"{next(_numbers)}.db")))
 
 
+def make_database(file: Path) -> None:
+    """With all tables and no rows, as a start makes it."""
+    shutil.copy(_empty_database(), file)
+    file.chmod(0o600)
+
+
 async def open_fresh(clock: Callable[[], float] = time.time) -> SqlStore:
     return await SqlStore.open(fresh_url(), clock)
 

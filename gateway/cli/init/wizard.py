@@ -10,8 +10,11 @@ from gateway.cli.init.answers import Answers, answers
 from gateway.cli.init.lines import confirm, say
 from gateway.cli.init.systemd import is_there, unit, unit_file
 from gateway.cli.init.writing import Keys, toml, write
-from gateway.configuration.config import DEFAULT_FILE
-from gateway.errors import InitEnded
+from gateway.configuration.config import DEFAULT_FILE, load
+from gateway.errors import ConfigError, InitEnded
+from gateway.logs import without_secrets
+from storage.errors import StoreError
+from storage.sql.store import SqlStore
 
 OK = 0
 PARENT = "Model of the conversation, as provider/model (empty: the demo model)"
@@ -35,6 +38,7 @@ def init(path: Path | None) -> int:
     say(f"{file} is written; only you can read it.")
     if serves and is_there():
         _offer_unit(file)
+    _make_database(file)
     place = "" if file == DEFAULT_FILE.absolute() else f" --config {file}"
     say(f"Start the bot with: bough run{place}")
     return OK
@@ -66,6 +70,24 @@ def _refuse_unfit(file: Path) -> None:
         raise InitEnded(f"{file.parent} is not there; create it, or name another with --config")
     if not os.access(file.parent, os.W_OK):
         raise InitEnded(f"{file.parent} cannot be written to; name another place with --config")
+
+
+def _make_database(file: Path) -> None:
+    """So that `bough doctor` finds it before the first start. The file is written: what is wrong
+    with the database is said, and ends nothing."""
+    try:
+        store = asyncio.run(_opened(load(file).storage.url))
+    except (StoreError, ConfigError) as error:
+        say(without_secrets(f"The database could not be made: {error}"))
+        return
+    say(f"The database is {store}.")
+
+
+async def _opened(url: str) -> str:
+    os.umask(0o077)  # it holds what people say
+    store = await SqlStore.open(url)
+    await store.close()
+    return store.description
 
 
 def _offer_unit(config: Path) -> None:

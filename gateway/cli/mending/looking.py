@@ -172,7 +172,7 @@ async def _chosen(config: Config) -> tuple[ChatSettings, list[str]]:
     if file is not None and not file.is_file():
         return ChatSettings(Current(config)), []
     try:
-        store = await SqlStore.open(config.storage.url)
+        store = await SqlStore.open(config.storage.url, create=False)
         try:
             settings = ChatSettings(Current(config), await KnownThreads.read(store))
             await settings.read(store)

@@ -17,6 +17,7 @@ from gateway.inbound.threads import cursors
 from gateway.outbound.connections import Connections
 from gateway.processes.shares import Share
 from gateway.running.loading import Loading
+from gateway.running.own_bots import claim
 from gateway.running.platforms.outage_news import OutageNews
 from gateway.running.platforms.reception import Reception
 from gateway.turns.failures import once_there
@@ -63,6 +64,8 @@ class PlatformSupervisor:
     """Called when a platform can be sent to."""
     loading: Loading
     reception: Reception
+    bots: Mapping[str, str] = field(default_factory=dict)
+    """Platform → id of the bot, where the token says it."""
     all_ready: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set once every platform is served: updates are received from it, or another process does
     that."""
@@ -136,6 +139,10 @@ class PlatformSupervisor:
     async def _serve(self, adapter: Adapter) -> None:
         who = await adapter.start()
         log.info("%s: %s", adapter.name, who)
+        if bot := self.bots.get(adapter.name):
+            # Not before: a wrong token must not leave its id here.
+            own = partial(claim, bots={adapter.name: bot})
+            await once_there(partial(self.store.run, own), adapter.name)
         self.signed_in[adapter.name] = who
         self.serving.opened(adapter)
         self.started()  # what waited for it is in the outbox, and no commit tells of it

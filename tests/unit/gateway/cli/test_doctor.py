@@ -4,6 +4,7 @@ import asyncio
 import sys
 import tomllib
 import venv
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gateway.cli.doctor import Finding, findings
 from gateway.configuration.config import Config
 from gateway.configuration.secret_values import secrets_of
 from gateway.processes.shared_workspace import SharedWorkspace
+from gateway.running.own_bots import claim
 from storage.records.entries import SessionDraft, SessionKind
 from storage.sql.store import SqlStore
 from storage.store import Transaction
@@ -20,11 +22,14 @@ from tests.stand_ins.model import ModelServer
 from tests.stand_ins.web import Site, search_service
 from tests.support.processes import shows_that_it_lives
 from tests.support.sandboxes import need_bubblewrap
+from tests.support.stores import make_database
 
 PRICED = {"model": "demo", "input_cost": 1e-6, "output_cost": 1e-6}
 
 
 async def found(folder: Path, subject: str, **sections: Any) -> list[Finding]:
+    if not (folder / "bough.db").exists():
+        make_database(folder / "bough.db")
     config = {"storage": {"url": f"sqlite:///{folder}/bough.db"}} | sections
     all_found = [finding async for finding in findings(Config.model_validate(config))]
     return [finding for finding in all_found if finding.subject.startswith(subject)]
@@ -122,6 +127,30 @@ async def test_every_key_of_a_model_is_tried(tmp_path: Path) -> None:
     assert [finding.ok for finding in tried] == [False, True]
     assert "parent (key 1 of 2)" in tried[0].subject
     assert not any(key in finding.text for key in keys for finding in tried)
+
+
+async def test_a_database_that_is_not_there_is_a_fault_and_none_is_made(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/none.db"
+    (finding,) = await found(tmp_path, "database", storage={"url": url})
+    assert not finding.ok
+    assert finding.text.startswith(f"there is no database of Bough at {url}, and none was made.")
+    assert "--env-file FILE" in finding.text
+    assert list(tmp_path.glob("none.db*")) == []
+
+
+async def test_a_database_of_another_bot_is_a_fault(tmp_path: Path) -> None:
+    make_database(tmp_path / "bough.db")
+    store = await SqlStore.open(f"sqlite:///{tmp_path}/bough.db")
+    await store.run(partial(claim, bots={"discord": "123"}))
+    await store.close()
+    for token, said in (("NDU2.Gabc.x", ["the bot 456"]), ("MTIz.Gxyz.y", [])):
+        listed = await found(
+            tmp_path, "database", discord={"token": token, "api_base": "http://127.0.0.1:9"}
+        )
+        faults = [finding.text for finding in listed if not finding.ok]
+        assert len(faults) == len(said)
+        assert all(words in text for words, text in zip(said, faults, strict=True))
+        assert all("bough db adopt" in text for text in faults)
 
 
 async def test_doctor_says_which_database_it_is_and_that_it_can_be_written(

@@ -28,6 +28,7 @@ from tests.stand_ins.discord import DiscordServer
 from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 from tests.support.gateway_process import write_config
+from tests.support.stores import make_database
 
 TOKEN = "1000:hush-hush"
 HOOK = "https://elsewhere.example/hook"
@@ -60,8 +61,9 @@ def mode(file: Path) -> int:
 
 
 def written(folder: Path, **sections: Any) -> Path:
-    """A file for its owner alone."""
+    """A file for its owner alone, and the database of a bot that has run."""
     file = write_config(folder, **sections)
+    make_database(folder / "bough.db")
     file.chmod(0o600)
     return file
 
@@ -119,7 +121,6 @@ async def test_what_a_bot_of_another_user_reads_is_not_closed_to_it(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, database = written(place), place / "bough.db"
-    assert await mend(file) == 0
     os.chown(database, 4711, -1)
     file.chmod(0o644)
     assert await mend(file) == 1

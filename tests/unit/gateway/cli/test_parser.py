@@ -29,3 +29,12 @@ def test_what_is_like_nothing_is_not_guessed(capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         parser().parse_args(["frobnicate"])
     assert "Did you mean" not in capsys.readouterr().err
+
+
+def test_env_files_are_taken_before_and_after_every_command() -> None:
+    given = parser().parse_args(["--env-file", "a", "doctor", "--env-file", "b", "--env-file", "c"])
+    assert [str(file) for file in given.env_files_before] == ["a"]
+    assert [str(file) for file in given.env_files] == ["b", "c"]
+    for line in ("run", "people list", "db check", "sessions list", "init", "chat", "demo"):
+        given = parser().parse_args([*line.split(), "--env-file", "x"])
+        assert [str(file) for file in given.env_files] == ["x"]
