@@ -6,6 +6,7 @@ from typing import Any
 from agent.runtime.next_step import REPEATS
 from storage.records.entries import Json
 from storage.records.record_entries import Failed, held_in
+from storage.sql.store import SqlStore
 from storage.store import Store
 from tests.flow.conftest import gateway
 from tests.flow.delegating import ANSWER, ask_one, calls, delegates, says
@@ -51,14 +52,13 @@ async def test_told_so_a_model_that_does_something_else_goes_on(store: Store) ->
         assert g.chat.texts() == [BESIDE, "There is none."]
 
 
-async def test_a_turn_that_was_begun_before_a_restart_counts_what_it_had_done(
-    store: Store,
-) -> None:
-    crash: list[dict[str, Any]] = [{"when": {"turn": turn}, "reply": USELESS} for turn in range(3)]
-    async with gateway([*crash, {"reply": {"text": "late", "delay": 3600}}], store=store) as g:
+async def test_a_turn_that_goes_on_after_a_restart_counts_what_it_had_done(database: str) -> None:
+    begun: list[dict[str, Any]] = [{"when": {"turn": turn}, "reply": USELESS} for turn in range(3)]
+    hanging = {"reply": {"text": "never", "delay": 60}}
+    async with gateway([*begun, hanging], store=await SqlStore.open(database)) as g:
         await g.chat.say("look it up")
         await g.model.called("parent", 4)
-    async with gateway([{"reply": USELESS}], store=store) as g:
+    async with gateway([{"reply": USELESS}], store=await SqlStore.open(database)) as g:
         await g.hears("4 times in the same way")
         assert len(g.model.requests) == 1
 
