@@ -56,6 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
                     logging.getLogger().setLevel(logging.ERROR)  # it would mix with the questions
                 return init(path)
             case "doctor":
+                if not verbose:
+                    # What MCP servers write would mix with what is found out.
+                    logging.getLogger("agent.tools.mcp").setLevel(logging.ERROR)
                 return asyncio.run(mend(path) if arguments.fix else examine(path))
             case "sessions":
                 if not verbose:

@@ -27,7 +27,7 @@ from storage.store import Store, Transaction
 Path = Callable[[], Sequence[Entry]]
 TOLD_APART = ("delegate_task", "run_command", "execute_code")
 LONGEST_WHY = 200
-"""Characters of a model's failure."""
+"""Characters of a model's failure, or of what a tool says of how far it is."""
 LINES = 5
 """Tools that are shown."""
 
@@ -52,6 +52,8 @@ class SignsOfLife:
     panel: Live
     commands: Callable[[int], Awaitable[Sequence[Seen]]]
     """What a session's agents run now."""
+    progress: Callable[[int], Mapping[str, str]]
+    """What tools that run for a session say of how far they are, by their names."""
 
     @asynccontextmanager
     async def during(self, session: int, owner: Owner, at: Running) -> AsyncIterator[None]:
@@ -69,7 +71,7 @@ class SignsOfLife:
         if over:
             return children
         now = time.time()
-        tools = tools_text(at.path(), now)
+        tools = tools_text(at.path(), now, self.progress(session))
         commands = commands_text(await self.commands(session), now)
         parts = [part for part in (children, tools, commands, waits_text(at.waits, now)) if part]
         if not parts:
@@ -102,7 +104,7 @@ class SignsOfLife:
         return tx.now, rows, self.panel.doing(tx, rows)
 
 
-def tools_text(path: Sequence[Entry], now: float) -> str:
+def tools_text(path: Sequence[Entry], now: float, progress: Mapping[str, str]) -> str:
     """A line for each tool that runs, but for those whose work is told of in lines of its own."""
     step = next_step(path)
     if not isinstance(step, RunTools):
@@ -111,6 +113,7 @@ def tools_text(path: Sequence[Entry], now: float) -> str:
     since = age(now - step.entry.time)
     lines = [
         f"🔧 {escape(bounded(name, 60))}{f' × {count}' if count > 1 else ''} · {since}"
+        f"{f' · {escape(bounded(progress[name], LONGEST_WHY))}' if name in progress else ''}"
         for name, count in names.most_common(LINES)
     ]
     return "\n".join(lines)
