@@ -293,7 +293,9 @@ class McpConfig(Section):
     trusted: bool = False
     """Whether what it says of its own tools is believed."""
     timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
-    """Seconds for one call."""
+    """Seconds for one call, counted anew with each sign of progress."""
+    start_timeout: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    """Seconds until it has to answer the greeting: some commands fetch their program first."""
 
     @model_validator(mode="after")
     def _one_way_to_reach_it(self) -> Self:

@@ -13,9 +13,11 @@ from agent.runtime.next_step import (
     Ended,
     Next,
     Nothing,
+    Repeated,
     RunTools,
     Suspended,
     next_step,
+    repeated,
     rounds,
     suspended_calls,
 )
@@ -50,7 +52,7 @@ class OutOfIterations:
     limit: int
 
 
-Result = Answered | CalledFinal | Asleep | OutOfIterations
+Result = Answered | CalledFinal | Asleep | OutOfIterations | Repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Loop:
         return self.model_calls.run
 
     async def run(self) -> Result:
-        """Until an answer, a final call, a wait or the limit. Raises ModelError."""
+        """Until an answer, a final call, a wait, the limit, or the same failure again and again.
+        Raises ModelError."""
         # Calls that had begun before this run: the ones that stand unanswered when it starts.
         begun = self._unanswered()
         agent, journal = self.agent_run.agent, self.agent_run.journal
@@ -77,6 +80,8 @@ class Loop:
                         await self.before_model()
                     if rounds(journal.path) >= agent.max_iterations:
                         return OutOfIterations(agent.max_iterations)
+                    if (useless := repeated(journal.path)) is not None:
+                        return useless
                     await self.model_calls.call()
                 case RunTools(entry, calls):
                     final = await self.tool_runs.run_calls(entry, calls, begun)

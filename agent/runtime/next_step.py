@@ -4,10 +4,12 @@ A turn keeps no state of its own: whoever holds a path, after a crash too, knows
 the model must be called, which tool calls are still to be run, or that nothing is to be done.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.models.base import REQUIRED, ToolCall
+from agent.tools.think import ThinkTool
 from storage.records.entries import Entry, Json, Kind, is_cut
 from storage.records.record_entries import SurplusCalls, SuspendedCall, held_in
 
@@ -97,6 +99,88 @@ def rounds(path: Sequence[Entry]) -> int:
             case _:
                 count = 0
     return count
+
+
+EQUAL_FAILURES = 3
+"""Of one call, after which the model is told that it repeats itself; the next one ends the run."""
+REPEATS = (
+    "\n\n[This call has failed with the same error in three of your replies. Do not make it again: "
+    "change it, or say in text what you could not do. Once more, and you are stopped.]"
+)
+"""At the end of the result that tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The model went on with a call that failed each time, though it was told."""
+
+    tool: str
+    times: int
+    error: str
+
+
+def failed_before(path: Sequence[Entry], call: ToolCall, error: str) -> int:
+    """In how many replies this very call got this very error, since something new came."""
+    return _failures(path)[0][call.name, call.arguments, error]
+
+
+def repeated(path: Sequence[Entry]) -> Repeated | None:
+    """The call for which a run is to end; it was told so before."""
+    counts, again = _failures(path)
+    if again is None:
+        return None
+    return Repeated(again[0], counts[again], again[2])
+
+
+_Failure = tuple[str, str, str]
+"""Tool, arguments, error."""
+
+
+def _failures(path: Sequence[Entry]) -> tuple[Counter[_Failure], _Failure | None]:
+    """In how many replies each call failed alike, and the one that was made again after the model
+    was told. What a person says, and a result that is new, begin the count anew."""
+    counts: Counter[_Failure] = Counter()
+    again: _Failure | None = None
+    calls: dict[tuple[int, str], ToolCall] = {}
+    counted: set[tuple[int, _Failure]] = set()
+    told: set[_Failure] = set()
+    known: set[_Failure] = set()
+    for entry in path[_last_said(path) :]:
+        if entry.kind is not Kind.MESSAGE:
+            continue
+        if entry.body["role"] == "assistant":
+            calls |= {(entry.id, call.id): call for call in calls_of(entry)}
+        caller = entry.body.get("call_entry", 0)
+        call = calls.get((caller, entry.body.get("tool_call_id", "")))
+        if call is None:
+            continue
+        content = str(entry.body["content"])
+        failure = (call.name, call.arguments, content.removesuffix(REPEATS))
+        if not content.startswith("Error: "):
+            if failure not in known and call.name != ThinkTool.name:
+                counts.clear()
+                told.clear()
+                again = None
+            known.add(failure)
+        elif (caller, failure) not in counted:
+            counted.add((caller, failure))
+            counts[failure] += 1
+            again = failure if failure in told else again
+            if content.endswith(REPEATS):
+                told.add(failure)
+    return counts, again
+
+
+def said_before(path: Sequence[Entry]) -> frozenset[str]:
+    """The texts that the model wrote beside its calls since a person spoke, without cut ones."""
+    return frozenset(
+        str(entry.body["content"] or "").strip()
+        for entry in path[_last_said(path) :]
+        if entry.kind is Kind.MESSAGE
+        and entry.body["role"] == "assistant"
+        and not is_cut(entry)
+        and not entry.body.get("handed")
+    )
 
 
 END_NOW = {"end_now": True}

@@ -35,12 +35,19 @@ def runner_of(base: Foundation, agents: Agents, lanes: Lanes, panel: Live) -> Tu
         base.config.tools,
     )
     answer = _answer(base, agents, lanes, results).run
-    terminal = agents.toolkits.terminal
+    toolkits = agents.toolkits
     runner = TurnRunner(
         _due(base, agents, lanes),
         lanes.failures,
         results,
-        SignsOfLife(store, base.outbound.notices, composer, panel, terminal.seen_anywhere),
+        SignsOfLife(
+            store,
+            base.outbound.notices,
+            composer,
+            panel,
+            toolkits.terminal.seen_anywhere,
+            toolkits.servers.progress,
+        ),
         *observed(answer, jobs(work), base.monitor.observer),
         lanes.running,
     )

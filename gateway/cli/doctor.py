@@ -368,7 +368,7 @@ async def _server(name: str, section: McpConfig, config: Config) -> Finding:
     subject = f"mcp.{name}"
     state = await probe(name, section, PATIENCE)
     if state.health is not Health.UP:
-        why = state.why or f"it is not ready within {PATIENCE:g} s"
+        why = state.why or f"it is not ready within {section.start_timeout + PATIENCE:g} s"
         said = f"; it said: {' / '.join(state.said)}" if state.said else ""
         return Finding(subject, False, f"{why}{said}")
     count = f"it has {len(state.tools)} tools"

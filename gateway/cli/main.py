@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
             case "doctor":
                 if not verbose:
                     logging.getLogger().setLevel(logging.WARNING)  # its lines say the same
+                    # What MCP servers write would mix with what is found out.
+                    logging.getLogger("agent.tools.mcp").setLevel(logging.ERROR)
                 return asyncio.run(mend(path) if arguments.fix else examine(path))
             case "sessions":
                 if not verbose:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent.delegation.children.presence import Doing
+from agent.models.retry import Waits
 from agent.runtime.next_step import RunTools, next_step
 from agent.text.formats import age, dollars
 from agent.text.markdown import bounded, escape
@@ -25,8 +26,22 @@ from storage.store import Store, Transaction
 
 Path = Callable[[], Sequence[Entry]]
 TOLD_APART = ("delegate_task", "run_command", "execute_code")
+LONGEST_WHY = 200
+"""Characters of a model's failure, or of what a tool says of how far it is."""
 LINES = 5
 """Tools that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a turn is at."""
+
+    since: float
+    """When what it answers came, in Unix seconds."""
+    path: Path
+    """Where it has come to."""
+    waits: Waits
+    """Of its calls of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,30 +52,28 @@ class SignsOfLife:
     panel: Live
     commands: Callable[[int], Awaitable[Sequence[Seen]]]
     """What a session's agents run now."""
+    progress: Callable[[int], Mapping[str, str]]
+    """What tools that run for a session say of how far they are, by their names."""
 
     @asynccontextmanager
-    async def during(
-        self, session: int, owner: Owner, since: float, path: Path
-    ) -> AsyncIterator[None]:
-        """Show in a conversation that a turn of a session runs, as long as the body does. `since`:
-        when what it answers came, in Unix seconds; `path`: where it has come to."""
-        describe = partial(self._describe, session, owner.address, since, path)
+    async def during(self, session: int, owner: Owner, at: Running) -> AsyncIterator[None]:
+        """Show in a conversation that a turn of a session runs, as long as the body does."""
+        describe = partial(self._describe, session, owner.address, at)
         async with (
             typing(self.notices, owner.address),
             progress(self.store, self.notices, self.composer, owner, describe),
         ):
             yield
 
-    async def _describe(
-        self, session: int, address: str, since: float, path: Path, over: bool
-    ) -> str:
+    async def _describe(self, session: int, address: str, at: Running, over: bool) -> str:
+        since = at.since
         children = await self._describe_children(session, address, since, over)
         if over:
             return children
         now = time.time()
-        tools = tools_text(path(), now)
+        tools = tools_text(at.path(), now, self.progress(session))
         commands = commands_text(await self.commands(session), now)
-        parts = [part for part in (children, tools, commands) if part]
+        parts = [part for part in (children, tools, commands, waits_text(at.waits, now)) if part]
         if not parts:
             return ""
         spent = await self.store.read(partial(_spent, address=address, since=since))
@@ -91,7 +104,7 @@ class SignsOfLife:
         return tx.now, rows, self.panel.doing(tx, rows)
 
 
-def tools_text(path: Sequence[Entry], now: float) -> str:
+def tools_text(path: Sequence[Entry], now: float, progress: Mapping[str, str]) -> str:
     """A line for each tool that runs, but for those whose work is told of in lines of its own."""
     step = next_step(path)
     if not isinstance(step, RunTools):
@@ -100,9 +113,18 @@ def tools_text(path: Sequence[Entry], now: float) -> str:
     since = age(now - step.entry.time)
     lines = [
         f"🔧 {escape(bounded(name, 60))}{f' × {count}' if count > 1 else ''} · {since}"
+        f"{f' · {escape(bounded(progress[name], LONGEST_WHY))}' if name in progress else ''}"
         for name, count in names.most_common(LINES)
     ]
     return "\n".join(lines)
+
+
+def waits_text(waits: Waits, now: float) -> str:
+    """That a provider is busy or away, and when it is asked again."""
+    if not waits.now:
+        return ""
+    why = escape(bounded(waits.now, LONGEST_WHY))
+    return f"⏳ The model cannot be reached: {why} · asked again in {age(waits.until - now)}"
 
 
 def _spent(tx: Transaction, address: str, since: float) -> float:

@@ -7,7 +7,7 @@ posted is on record, so that the whole text takes its place.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -65,6 +65,8 @@ class Place:
     """All rows that it answers."""
     reply_to: str
     private: bool
+    said: Callable[[], Collection[str]]
+    """Texts that stand in the chat already, of this turn: they are not shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,8 @@ class LiveAnswer:
         text = self._text[:LONGEST]
         stale = self._drafts and _now() - self._told_at > AGAIN
         if not text.strip() or (text == self._told and not stale):
+            return
+        if any(said.startswith(text.strip()) for said in self._place.said()):
             return
         bodies = self._parts.composer.bodies(self._place.address, growing(text))
         if not bodies:

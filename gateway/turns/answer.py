@@ -1,6 +1,6 @@
 """The agent answers: one turn of the model's loop on what was said, decided or found out."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,10 +10,12 @@ from agent.models.base import Model, ModelSpec, Purpose
 from agent.models.metering import Account
 from agent.runtime.chosen_model import chosen_on
 from agent.runtime.loop import Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.runtime.next_step import Repeated, said_before
 from agent.runtime.people import Asker
 from agent.runtime.steps.agent import Agent, AgentRun
 from agent.runtime.steps.model_calls import ModelCalls
 from agent.runtime.steps.tool_runs import ToolRuns
+from agent.text.markdown import bounded, escape
 from gateway.media.incoming import is_ready
 from gateway.questions.service import Questions
 from gateway.streaming.live_answer import Place, Streaming
@@ -57,6 +59,13 @@ class AgentAnswer:
                 text = f"I stopped after {limit} steps without an answer. Write to go on."
                 await no_answer(
                     self.posts.composer, turn, text, f"stopped after {limit} model calls"
+                )
+            case Repeated() as useless:
+                await no_answer(
+                    self.posts.composer,
+                    turn,
+                    _stopped(useless),
+                    f"{useless.tool} failed {useless.times} times in the same way",
                 )
             case Answered() | Asleep() | CalledFinal():
                 if not turn.answered:
@@ -107,7 +116,24 @@ def _steered(tx: Transaction, entry: Entry, row: InboxRow) -> None:
     spoken(tx, entry.session)
 
 
+LONGEST_ERROR = 500
+"""Characters of a tool's error that people are shown."""
+
+
+def _stopped(useless: Repeated) -> str:
+    tool, error = escape(bounded(useless.tool, 60)), useless.error.removeprefix("Error: ")
+    return (
+        f"I stopped: I called {tool} {useless.times} times in the same way, and it failed with the "
+        f"same error each time: {escape(bounded(error, LONGEST_ERROR))}\n\nWrite to go on."
+    )
+
+
 def _place(turn: Turn) -> Place:
     inbox = turn.rows[0].id
     private, reply_to = turn.private, turn.reply_to
-    return Place(turn.address, turn.journal, inbox, lambda: turn.row_ids, reply_to, private)
+    said = partial(_said, turn)
+    return Place(turn.address, turn.journal, inbox, lambda: turn.row_ids, reply_to, private, said)
+
+
+def _said(turn: Turn) -> Collection[str]:
+    return said_before(turn.journal.path)

@@ -6,6 +6,7 @@ from functools import partial
 
 from agent.models.base import Reply, ToolCall
 from agent.runtime.journal import Alongside
+from agent.runtime.next_step import said_before
 from agent.runtime.steps.agent import Agent
 from agent.text.markdown import bounded, escape
 from agent.tools.base import OutFile
@@ -53,7 +54,9 @@ class TurnPosts:
         thoughts = _thoughts(reply, calls) if self.thoughts_at(turn.address) else []
         last = turn.answered = not reply.tool_calls
         text = headed(turn, reply.content)
-        if reply.content.strip() and (mark := STOPPED.get(reply.stop)):
+        if reply.tool_calls and reply.content.strip() in said_before(turn.journal.path):
+            text = ""  # people have read it beside an earlier call
+        if text and reply.content.strip() and (mark := STOPPED.get(reply.stop)):
             text = f"{ended(text)}\n\n{mark}"
         shown = self._shown(turn, text, [f"💭 {escape(one)}" for one in thoughts])
         rows = turn.row_ids

@@ -11,9 +11,10 @@ from functools import partial
 
 from agent.delegation.pending_calls import Results
 from agent.models.base import ModelError
+from agent.models.retry import Waits, waits_noted
 from agent.spans import span_below
 from gateway.status.progress import Owner
-from gateway.status.signs_of_life import SignsOfLife
+from gateway.status.signs_of_life import Running, SignsOfLife
 from gateway.turns.failures import Failures, explain, no_answer
 from gateway.turns.policy.due_turns import DueTurns
 from gateway.turns.turn import Job, Turn, traces_of
@@ -74,9 +75,10 @@ class TurnRunner:
             else:
                 row = turn.rows[0]
                 owner = Owner(turn.address, turn.journal, row.id, turn.live.maybe)
-                shown = self.signs.during(session, owner, row.time, lambda: turn.journal.path)
-                async with shown:
-                    await self._work(turn)
+                at = Running(row.time, lambda: turn.journal.path, Waits())
+                with waits_noted(at.waits):
+                    async with self.signs.during(session, owner, at):
+                        await self._work(turn)
         finally:
             del self.running[session]
             self.due.ended(turn)

@@ -15,7 +15,15 @@ from agent.tools.base import Describes, Effects
 from agent.tools.mcp.server import Health
 from tests.stand_ins.mcp_server import PIXEL
 from tests.stand_ins.web import Asked, Site, answer
-from tests.support.mcp_servers import Bench, http_server, liar, made_call, serving, stdio_server
+from tests.support.mcp_servers import (
+    PATIENCE,
+    Bench,
+    http_server,
+    liar,
+    made_call,
+    serving,
+    stdio_server,
+)
 
 WAYS = ("stdio", "events", "json", "stdio of 2025")
 
@@ -62,6 +70,54 @@ async def test_pictures_and_resources_are_kept(way: str, tmp_path: Path) -> None
         assert "a note" in done.text and "https://example.org/page" in done.text
         child = await bench.call("draw", child=True)
         assert child.files == () and picture.name in child.text
+
+
+async def test_a_server_that_is_slow_to_start_is_greeted_once(tmp_path: Path) -> None:
+    """The SDK gives up asking after 10 s, and servers refuse a second greeting."""
+    slow = stdio_server(args=("-m", "tests.stand_ins.mcp_server", "--slow", "11"))
+    async with serving(slow, tmp_path) as bench:
+        assert (bench.state.health, bench.state.why) == (Health.UP, "")
+
+
+async def test_a_server_that_does_not_answer_in_its_time_is_greeted_in_the_former_way_next(
+    tmp_path: Path,
+) -> None:
+    async with serving(liar("silent", start_timeout=1), tmp_path) as bench:
+        assert "it does not answer the greeting" in bench.state.why
+        await bench.until(lambda state: state.health is Health.UP)
+
+
+async def test_a_tool_that_runs_as_a_task_only_is_not_offered_and_named(tmp_path: Path) -> None:
+    async with serving(liar("tasks"), tmp_path) as bench:
+        assert bench.state.tools == ("one__either", "one__neither")
+        assert bench.state.why == "not offered, because they run as tasks only: 'long'"
+
+
+@pytest.mark.parametrize("way", WAYS[:2])
+async def test_progress_keeps_a_call_alive_and_is_kept_for_who_shows_it(
+    way: str, tmp_path: Path
+) -> None:
+    async with reached(way, tmp_path, timeout=1.5) as bench:
+        call = asyncio.create_task(bench.call("climb", steps=6, pause=0.5))
+        async with asyncio.timeout(PATIENCE):
+            while "step 2" not in bench.servers.progress(1).get("one__climb", ""):
+                await asyncio.sleep(0.01)
+        assert bench.servers.progress(1)["one__climb"] == "2/6 step 2"
+        assert bench.servers.progress(2) == {}
+        assert "climbed" in (await call).text
+        assert bench.servers.progress(1) == {}
+
+
+async def test_a_server_of_the_former_transport_is_reached_at_its_address(tmp_path: Path) -> None:
+    async with http_server("--sse", "--key", "sesame-1234") as url:
+        headers = {"Authorization": "Bearer sesame-1234"}
+        made = McpConfig.model_validate({"url": f"{url}/sse", "headers": headers})
+        async with serving(made, tmp_path) as bench:
+            assert bench.state.health is Health.UP, bench.state.why
+            assert "posted: hello" in (await bench.call("post", text="hello")).text
+        wrong = McpConfig.model_validate({"url": f"{url}/mcp", "headers": headers})
+        async with serving(wrong, tmp_path) as bench:
+            assert "needs its address that ends in /sse" in bench.state.why
 
 
 @pytest.mark.parametrize("way", ["stdio", "events"])

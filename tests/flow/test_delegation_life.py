@@ -115,7 +115,7 @@ class PatientModel(SpyModel):
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         super().__init__(rules)
-        self._patient = Retrying(self._model, attempts=1_000_000, base=0.01, cap=0.01)
+        self._patient = Retrying(self._model, patience=1_000, base=0.01, cap=0.01)
 
     async def complete(self, request: Request) -> Reply:
         self.requests.append(request)

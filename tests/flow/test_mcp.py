@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.status import progress
 from storage.store import Store
 from tests.flow.conftest import Gateway, SpyModel, gateway
 from tests.flow.delegating import calls
@@ -57,6 +58,20 @@ async def test_the_gateway_is_ready_before_its_servers(store: Store, tmp_path: P
     async with gateway([ANSWER], store=store, config=made) as g:
         await g.chat.say("hello")
         await g.hears("done")
+
+
+async def test_the_status_message_shows_how_far_a_call_is(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "AFTER", 0.05)
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    climb = calls("one__climb", {"steps": 4, "pause": 0.5}, tier="parent", last="^go")
+    made = config(tmp_path, stdio_server())
+    async with gateway([climb, ANSWER], store=store, config=made) as g:
+        await g.chat.say("go")
+        await g.hears("/4 step ")
+        await g.hears("done")
+        assert "climbed" in result(g)
 
 
 async def test_a_server_that_dies_is_told_and_the_talk_goes_on(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.status import progress
 from storage.records.entries import Json
 from tests.flow.telegram_gateway import (
     ANN,
@@ -81,6 +82,19 @@ async def test_a_fault_that_stays_is_said_at_once_and_the_next_message_works(
         g.say("second")
         await g.hears("you said: second")
         assert len(g.models.requests) == 2
+
+
+async def test_the_status_message_says_why_a_turn_waits_for_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "AFTER", 0.05)
+    async with telegram_gateway(tmp_path, ECHO) as g:
+        g.models.faults.append(Status(503, {"Retry-After": "15"}, message="overloaded"))
+        g.say("hello")
+        shown = await g.hears("The model cannot be reached: ")
+        assert "asked again in" in shown["text"] and "503" in shown["text"]
+        g.say("/stop")
+        await g.hears("Done.")
 
 
 async def test_garbage_without_end_is_said(tmp_path: Path) -> None:

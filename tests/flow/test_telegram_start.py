@@ -25,6 +25,7 @@ from tests.stand_ins.model import ModelServer, Status
 from tests.stand_ins.telegram import TelegramServer
 from tests.support.forked_process import finished
 from tests.support.gateway_process import GatewayProcess, write_config
+from tests.support.mcp_servers import liar
 from tests.support.stores import make_database
 
 SECRETS = (TOKEN.partition(":")[2], KEY)
@@ -99,6 +100,16 @@ async def test_doctor_names_each_thing_that_is_to_be_mended(place: Place) -> Non
     ):
         assert any(named in line for line in faults), named
     assert "6 to mend." in text
+
+
+async def test_the_lines_that_a_tool_server_logs_are_not_among_what_doctor_says(
+    place: Place,
+) -> None:
+    server = liar("noisy").model_dump(include={"command", "args"})
+    place.config |= {"mcp": {"one": server}, "tools": {"toolsets": ["mcp:one"]}}
+    _, text = await place.bough("doctor", "--config", str(place.written()))
+    assert "it has 1 tools" in text
+    assert "[mcp.one]" not in text and "noise" not in text
 
 
 @pytest.mark.parametrize("command", ["run", "doctor"])

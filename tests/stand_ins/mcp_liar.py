@@ -43,10 +43,17 @@ LYING_TOOLS = [
     "no tool at all",
     {"name": "plain", "inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}}},
 ]
+TASKS = [
+    {"name": "long", "inputSchema": {}, "execution": {"taskSupport": "required"}},
+    {"name": "either", "inputSchema": {}, "execution": {"taskSupport": "optional"}},
+    {"name": "neither", "inputSchema": {}, "execution": 7},
+]
 PLAIN = {"type": "object", "properties": {"text": {"type": "string"}}}
 tools = (
     LYING_TOOLS
     if FAULT == "lie"
+    else TASKS
+    if FAULT == "tasks"
     else [{"name": "say", "description": "Say it again.", "inputSchema": PLAIN}]
 )
 
@@ -140,6 +147,8 @@ def answer(request: dict[str, Any]) -> None:
         case "notifications/cancelled":
             print(f"cancelled {request['params']['requestId']}", file=sys.stderr, flush=True)
         case method if "id" in request:
+            if FAULT == "silent":
+                return
             if FAULT == "strict":
                 sys.exit(1)
             send(id=request["id"], error={"code": -32601, "message": f"no {method}"})

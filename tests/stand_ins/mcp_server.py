@@ -1,6 +1,6 @@
 """An MCP server made with the official SDK: over stdio, or HTTP on a free port, which it prints.
 
-    python -m tests.stand_ins.mcp_server [--http] [--json] [--key KEY]
+    python -m tests.stand_ins.mcp_server [--http] [--json] [--sse] [--key KEY] [--slow SECONDS]
 
 Its tools do one thing each: answer, fail, draw, link, change the list, wait, fill the line.
 """
@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 
 import uvicorn
@@ -113,6 +114,15 @@ async def wait(seconds: float, mark: str) -> str:
 
 
 @server.tool()
+async def climb(steps: int, pause: float, ctx: Context) -> str:
+    """Report each step."""
+    for step in range(steps):
+        await ctx.report_progress(step + 1, steps, f"step {step + 1}")
+        await asyncio.sleep(pause)
+    return "climbed"
+
+
+@server.tool()
 def fill(size: int) -> str:
     """So many bytes."""
     return "x" * size
@@ -155,15 +165,20 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--json", action="store_true", help="answers as JSON, not as events")
+    parser.add_argument("--sse", action="store_true", help="the transport of 2024, at /sse")
+    parser.add_argument("--slow", type=float, default=0.0, help="seconds until it reads")
     parser.add_argument("--key", default="")
     given = parser.parse_args()
+    time.sleep(given.slow)
     if not given.http:
         server.run("stdio")
         return
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen()
-    app = _Keyed(server.streamable_http_app(json_response=given.json), given.key)
+    made = server.sse_app() if given.sse else None
+    made = made or server.streamable_http_app(json_response=given.json)
+    app = _Keyed(made, given.key)
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     print(listening.getsockname()[1], flush=True)
     uvicorn.Server(config).run(sockets=[listening])

@@ -13,7 +13,7 @@ from agent.models.base import Model, Purpose, Reply, ToolCall
 from agent.models.metering import Account
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Loop, OutOfIterations, Result
-from agent.runtime.next_step import tool_message
+from agent.runtime.next_step import Repeated, tool_message
 from agent.runtime.people import Asker
 from agent.runtime.steps.agent import Agent, AgentRun
 from agent.runtime.steps.model_calls import ModelCalls
@@ -106,6 +106,8 @@ class Child:
             return await self._last_word(due.of)
         if last_call and isinstance(result, OutOfIterations):
             return await self._last_word(Short.STEPS)
+        if last_call and isinstance(result, Repeated):
+            return await self._last_word(Short.REPEATS)
         return result
 
     def _loop(self, last_call: bool) -> Loop:

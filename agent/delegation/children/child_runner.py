@@ -41,7 +41,7 @@ from agent.delegation.core.state import State
 from agent.delegation.handoff.render import history
 from agent.models.base import Model, ModelError, ModelErrorKind
 from agent.models.registry import Models
-from agent.models.retry import failures_noted
+from agent.models.retry import Waits, waits_noted
 from agent.runtime.people import Asker, People
 from agent.runtime.steps.agent import Agent
 from agent.tools.base import looking
@@ -92,7 +92,7 @@ class ChildRunner:
         delegation, activity, life = at.delegation, at.activity, self.life
         try:
             async with activity.watched(life.cap, life.stall):
-                with failures_noted(activity.failures):
+                with waits_noted(Waits(activity.failures)):
                     return await self._run_agent(at)
         except ModelError as error:
             return await self._what_stands(at, ModelFailed(str(error)))

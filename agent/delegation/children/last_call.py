@@ -27,6 +27,7 @@ class Short(StrEnum):
     STEPS = "max_iterations"
     WINDOW = "context_window"
     TIME = "timeout"
+    REPEATS = "repeated_call"
 
 
 class LastCallDue(Exception):
@@ -55,6 +56,8 @@ def request(of: Short) -> str:
             why = "Your context window is full."
         case Short.TIME:
             why = "Your time is nearly over."
+        case Short.REPEATS:
+            why = "You made a call again that had failed in the same way each time."
     return f"{why} {_ADVICE}"
 
 

@@ -49,7 +49,7 @@ from agent.delegation.tables.source import TableError
 from agent.errors import ToolError
 from agent.models.base import ModelSpec, ToolCall
 from agent.runtime.loop import Answered, Asleep, CalledFinal, OutOfIterations
-from agent.runtime.next_step import END_NOW, RunTools, calls_of, next_step
+from agent.runtime.next_step import END_NOW, Repeated, RunTools, calls_of, next_step
 from agent.runtime.steps.agent import Agent, FinalTool
 from agent.tools.base import Tools, parse_arguments
 from storage.records.entries import Entry
@@ -96,6 +96,8 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
             return Narrated(str(entry.body["content"]), worker.raw_tail())
         case OutOfIterations(limit):
             return Exhausted(limit, worker.raw_tail())
+        case Repeated():
+            raise RuntimeError("a worker that repeats itself is asked for its last word")
         case Asleep():
             return None
 
@@ -125,6 +127,8 @@ async def _last_word(worker: Child, short: Short, entry: Entry) -> Event:
             text = "its context window is full"
         case Short.TIME:
             text = "its time was nearly over"
+        case Short.REPEATS:
+            text = "it made the same failing call again and again"
     if not found:
         return ModelFailed(f"{text}, and it had nothing to report")
     return CutShort(short.value, text, found, worker.raw_tail(), ended=short is Short.WINDOW)
@@ -227,6 +231,8 @@ async def run_overseer(overseer: Child, state: State) -> Event:
                 await overseer.tell(told, correction=True)
             case OutOfIterations(limit):
                 return Exhausted(limit)
+            case Repeated(tool, times):
+                return GaveUp(f"It called {tool} {times} times with the same error.")
             case Asleep() | LastWord():
                 raise RuntimeError("an overseer waits for nobody and is not cut short")
 

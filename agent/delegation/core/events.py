@@ -117,7 +117,9 @@ class Stalled:
 class CutShort:
     """The worker could not go on, and this is what it has."""
 
-    reason: Literal["max_iterations", "context_window", "timeout", "stalled", "model_error"]
+    reason: Literal[
+        "max_iterations", "context_window", "timeout", "stalled", "model_error", "repeated_call"
+    ]
     text: str
     """The same in words."""
     found: str

@@ -2,13 +2,20 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from agent.concurrency import together
 from agent.models.base import ToolCall
 from agent.runtime.journal import Alongside
-from agent.runtime.next_step import calls_of, results_of, tool_message
+from agent.runtime.next_step import (
+    EQUAL_FAILURES,
+    REPEATS,
+    calls_of,
+    failed_before,
+    results_of,
+    tool_message,
+)
 from agent.runtime.people import Asker, asked_by, begin
 from agent.runtime.steps.agent import AgentRun
 from agent.tools.base import (
@@ -139,8 +146,17 @@ class ToolRuns:
                 await self.run.journal.append(ask)
                 return
             outcome = Done(NOBODY)
+        if isinstance(outcome, Done) and outcome.text.startswith("Error: "):
+            outcome = self._told(call, outcome)
         also = await self._also(outcome) if isinstance(outcome, Done) else None
         await self.run.journal.append(outcome_draft(call, entry.id, outcome), also)
+
+    def _told(self, call: ToolCall, done: Done) -> Done:
+        """With the word that it repeats itself, once it has failed like this often enough."""
+        before = failed_before(self.run.journal.path, call, done.text)
+        if before != EQUAL_FAILURES - 1:
+            return done
+        return replace(done, text=done.text + REPEATS)
 
     async def _also(self, done: Done) -> Alongside | None:
         """What belongs into the transaction that appends a call's result."""

@@ -156,7 +156,7 @@ def _structured(result: Json, parts: list[Json]) -> str | None:
     content = result.get("structuredContent")
     if not isinstance(content, dict):
         return None
-    if any(_says(part, content) for part in parts[:MOST_PARTS]):
+    if any(_says(part, content) for part in parts[:MOST_PARTS]) or _say_together(parts, content):
         return None
     if not _few(content):
         return "[structured content that was thrown away: it has too many values]"
@@ -179,13 +179,36 @@ def _few(content: Json) -> bool:
 
 def _says(part: Mapping[str, Any], content: Json) -> bool:
     text = part.get("text")
-    if not isinstance(text, str) or not text.lstrip().startswith("{"):
-        # FastMCP wraps what is no object: {"result": "the text"}.
-        return isinstance(text, str) and content == {"result": text}
-    try:
-        return bool(json.loads(text) == content)
-    except (ValueError, RecursionError):
+    if not isinstance(text, str):
         return False
+    # FastMCP wraps what is no object: {"result": "the text"}, {"result": [1, 2]}.
+    if content == {"result": text}:
+        return True
+    said = _value(text)
+    return said is not _NOTHING and (said == content or {"result": said} == content)
+
+
+_NOTHING = object()
+
+
+def _value(text: str) -> object:
+    """What a text says in JSON, _NOTHING where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _say_together(parts: list[Json], content: Json) -> bool:
+    """FastMCP makes a part of each item of a list: {"result": [ITEM, ITEM]}."""
+    items = content.get("result")
+    texts = [part.get("text") for part in parts]
+    if set(content) != {"result"} or not isinstance(items, list) or len(items) != len(texts):
+        return False
+    return all(
+        isinstance(text, str) and (text == item or _value(text) == item)
+        for text, item in zip(texts, items, strict=True)
+    )
 
 
 def pictures(files: list[Kept]) -> Iterator[Kept]:

@@ -25,7 +25,7 @@ from agent.tools.mcp.wire.connection import (
     Refused,
     Unreachable,
 )
-from agent.tools.mcp.wire.mending import schema_of
+from agent.tools.mcp.wire.mending import needs_task, schema_of
 from storage.interchange.redaction import REDACTED, redactor
 from storage.records.entries import Json
 
@@ -97,6 +97,9 @@ class Server:
     """Seconds between two tries."""
     health: Health = field(default=Health.STARTING, init=False)
     listed: tuple[Listed, ...] = field(default=(), init=False)
+    progress: dict[tuple[int, str], str] = field(default_factory=dict, init=False)
+    """What a call that runs says of how far it is, by the chat's session and the tool's name as
+    models know it."""
     settled: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     """Set once the first try to connect has come to an end."""
     _why: str = field(default="", init=False)
@@ -177,7 +180,8 @@ class Server:
         env = {name: value.get_secret_value() for name, value in config.env.items()}
         headers = {name: value.get_secret_value() for name, value in config.headers.items()}
         command = (config.command, *config.args) if config.command is not None else ()
-        return Endpoint(command, env, config.url or "", headers, self._old)
+        url, seconds = config.url or "", config.start_timeout
+        return Endpoint(command, env, url, headers, self._old, seconds)
 
     async def _left(self) -> None:
         """Calls end by themselves when their connection has."""
@@ -225,13 +229,18 @@ class Server:
     def _offered(self, given: list[Json]) -> tuple[tuple[Listed, ...], str]:
         """Those of the tools that the configuration wants, by name, because a server that starts
         anew may list them in another order; and what of it is not to be had."""
+        tasks = [tool["name"] for tool in given if needs_task(tool)]
+        given = [tool for tool in given if not needs_task(tool)]
         own = {tool["name"]: tool for tool in reversed(given)}
         wanted = self.config.tools
         names = [
             n for n in dict.fromkeys(t["name"] for t in given) if wanted is None or n in wanted
         ]
         notes = []
-        if absent := [name for name in wanted or () if name not in own]:
+        if tasks := [name for name in tasks if wanted is None or name in wanted]:
+            shown = ", ".join(quote(visible(name), _LONGEST_WHY) for name in tasks[:_REMEMBERED])
+            notes.append(f"not offered, because they run as tasks only: {shown}")
+        if absent := [name for name in wanted or () if name not in own and name not in tasks]:
             notes.append(f"it has no tool {', '.join(absent)}")
         if len(names) > MOST_TOOLS:
             notes.append(f"of its {len(names)} tools only the first {MOST_TOOLS} are offered")
@@ -244,19 +253,28 @@ class Server:
         described = said or f"A tool of the MCP server {self.name}."
         return Listed(name, tool["name"], described, safe_schema(schema_of(tool)), reads)
 
-    async def call(self, tool: str, arguments: Json) -> Json:
-        """The server's result, mended. ToolError says in words what happened instead."""
+    async def call(self, tool: str, arguments: Json, progress: Callable[[str], None]) -> Json:
+        """The server's result, mended; `progress` is told what it says of how far it is. ToolError
+        says in words what happened instead."""
         connection = self._connection
         if connection is None:
             raise ToolError(f"{self.unavailable}; {NOTHING_DONE}")
-        work = connection.call(tool, arguments, self.config.timeout)
+        late = asyncio.get_running_loop().time() + self.config.timeout + _MORE
+
+        def heard(text: str) -> None:
+            nonlocal late
+            late = asyncio.get_running_loop().time() + self.config.timeout + _MORE
+            progress(self._clean(text))
+
+        work = connection.call(tool, arguments, self.config.timeout, heard)
         task = asyncio.create_task(work, name=f"mcp-{self.name}-call")
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         unknown = "whether anything was done is not known"
         try:
             # Cancelled, we do not wait until the server has heard of it: it may not listen.
-            await asyncio.wait({task}, timeout=self.config.timeout + _MORE)
+            while not task.done() and (left := late - asyncio.get_running_loop().time()) > 0:
+                await asyncio.wait({task}, timeout=left)
         except asyncio.CancelledError:
             task.cancel()
             raise

@@ -81,12 +81,19 @@ class Servers:
             for listed in server.listed
         ]
 
+    def progress(self, session: int) -> Mapping[str, str]:
+        """Of the calls that run for a chat's session, how far they are, by the tool's name."""
+        every = (pair for server in self._servers for pair in server.progress.items())
+        return {tool: text for (of, tool), text in every if of == session}
+
     def states(self) -> tuple[State, ...]:
         return tuple(server.state for server in self._servers)
 
 
 async def probe(name: str, config: McpConfig, seconds: float) -> State:
-    """Try one server, for `bough doctor`: connect, list, end."""
+    """Try one server, for `bough doctor`: connect, list, end. It has as long to start as it has in
+    `bough run`, and `seconds` more for its list."""
+    seconds += config.start_timeout
     servers = Servers({name: config}, first_pause=seconds)
     servers.start()
     try:

@@ -59,7 +59,12 @@ class McpTool:
         return Requested(line, lines, where, syntax="json")
 
     async def run(self, call: Call) -> Done:
-        result = await self._server.call(self._listed.own, call.arguments)
+        running = (self._setting.home, self.name)
+        tell = partial(self._server.progress.__setitem__, running)
+        try:
+            result = await self._server.call(self._listed.own, call.arguments, tell)
+        finally:
+            self._server.progress.pop(running, None)
         room = room_for(self._setting.window)
         found = await FILE_THREADS.run(
             call.address,

@@ -16,6 +16,7 @@ from agent.models.metering import Account
 from agent.runtime.chosen_model import chosen_on
 from agent.runtime.journal import Journal
 from agent.runtime.loop import Answered, Asleep, CalledFinal, Loop, OutOfIterations
+from agent.runtime.next_step import Repeated
 from agent.runtime.steps.agent import Agent, AgentRun
 from agent.runtime.steps.model_calls import ModelCalls
 from agent.runtime.steps.tool_runs import ToolRuns
@@ -149,6 +150,8 @@ class Fan:
                     return _Outcome(arm, entry)
                 case OutOfIterations(limit):
                     error = f"stopped after {limit} steps"
+                case Repeated(tool, times):
+                    error = f"stopped: {tool} failed {times} times in the same way"
                 case Asleep() | CalledFinal():
                     error = "stopped without an answer"
         except ModelError as failure:

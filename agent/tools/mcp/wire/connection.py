@@ -8,6 +8,9 @@ from typing import Protocol
 from agent.errors import AgentError
 from storage.records.entries import Json
 
+LONGEST_CALL = 3_600.0
+"""Seconds of a call, however much it says that it makes progress."""
+
 
 class Unreachable(AgentError):
     """The server cannot be used, or no more. The text says why, in words without secrets."""
@@ -31,6 +34,8 @@ class Endpoint:
     headers: Mapping[str, str] | None = None
     old: bool = False
     """Whether to begin as servers before 2026 know it, without asking what they speak."""
+    start_seconds: float = 60.0
+    """For the answer to the greeting."""
 
 
 class Connection(Protocol):
@@ -38,8 +43,12 @@ class Connection(Protocol):
         """What the server lists, mended. Raises Unreachable, Refused, Late."""
         ...
 
-    async def call(self, tool: str, arguments: Json, seconds: float) -> Json:
-        """The result, mended. Raises Unreachable, Refused, Late. Cancelled, it tells the server."""
+    async def call(
+        self, tool: str, arguments: Json, seconds: float, progress: Callable[[str], None]
+    ) -> Json:
+        """The result, mended. `seconds` count anew with each sign of progress, of which `progress`
+        is told, up to LONGEST_CALL. Raises Unreachable, Refused, Late. Cancelled, it tells the
+        server."""
         ...
 
     async def lost(self) -> str:

@@ -18,7 +18,7 @@ PARTS_AT_ONCE = 99
 _LONGEST_NAME = 1_000
 WHOLE = "schema"
 """Where the schema stands as it came: the SDK refuses what is no schema, we make one of it."""
-_KEPT = ("name", "description", "inputSchema", "annotations")
+_KEPT = ("name", "description", "inputSchema", "annotations", "execution")
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _NEEDED: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -62,12 +62,23 @@ def _tool(tool: Mapping[str, Any]) -> Json:
         del kept["description"]
     kept["_meta"] = {WHOLE: kept.get("inputSchema")}
     kept["inputSchema"] = _as_expected(kept.get("inputSchema"))
+    if not needs_task(kept):
+        kept.pop("execution", None)
     hints = kept.pop("annotations", None)
     if isinstance(hints, dict):
         kept["annotations"] = {
             hint: hints[hint] for hint in _HINTS if isinstance(hints.get(hint), bool)
         }
     return kept
+
+
+def needs_task(tool: Mapping[str, Any]) -> bool:
+    """Whether it can only be run as a task of the protocol, which we do not speak."""
+    match tool.get("execution"):
+        case {"taskSupport": "required"}:
+            return True
+        case _:
+            return False
 
 
 def schema_of(tool: Mapping[str, Any]) -> object:

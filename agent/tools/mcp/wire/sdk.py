@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from urllib.parse import urlsplit
 
-from httpx2 import HTTPError, InvalidURL
+from httpx2 import AsyncClient, HTTPError, InvalidURL
 from mcp import ClientSession, MCPError
 from mcp.client.session import IncomingMessage
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
-from mcp.shared.dispatcher import CallOptions
+from mcp.shared.dispatcher import CallOptions, ProgressFnT
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
 from mcp_types import (
@@ -33,17 +35,25 @@ from pydantic import RootModel, ValidationError
 
 from agent.backoff import backoff
 from agent.text.untrusted import visible
-from agent.tools.mcp.wire.connection import Connection, Endpoint, Late, Refused, Unreachable
+from agent.tools.mcp.wire.connection import (
+    LONGEST_CALL,
+    Connection,
+    Endpoint,
+    Late,
+    Refused,
+    Unreachable,
+)
 from agent.tools.mcp.wire.mending import mended_listing, mended_result
 from agent.tools.mcp.wire.pace import MOST_BYTES
 from agent.tools.mcp.wire.stdio import stdio_streams
 from agent.tools.mcp.wire.streamable import Status, client
 from storage.records.entries import Json
 
-START_SECONDS = 60.0
-"""For the greeting: some commands fetch their program first."""
-_LONGEST_START = 90.0
-"""Where it does not even take the greeting."""
+_MORE = 30.0
+"""Seconds beyond those for the greeting: where it does not even take it."""
+_DISCOVER = "server/discover"
+_SSE = "/sse"
+"""How the addresses end of servers that speak the transport of 2024."""
 PAGES = 20
 """Of a list of tools."""
 LIST_SECONDS = 30.0
@@ -54,6 +64,8 @@ _MENDED: Mapping[str, Callable[[Mapping[str, Any]], Json]] = {
     "tools/call": mended_result,
 }
 _FAULTS = (OSError, HTTPError, InvalidURL, MCPError, RuntimeError, ValidationError, Unreachable)
+_NO_POST = ("HTTP 404", "HTTP 405")
+_MAYBE_SSE = f"a server of the former SSE transport needs its address that ends in {_SSE}"
 _MOMENT = 1.0
 _LONGEST = 500
 """Characters of an error."""
@@ -76,8 +88,9 @@ class _Answer(RootModel[dict[str, Any]]):
 class _Dispatcher(JSONRPCDispatcher[TransportContext]):
     """Mends answers before the session checks them, and says when it has ended."""
 
-    def __init__(self, received: Any, send: Any) -> None:
+    def __init__(self, received: Any, send: Any, start_seconds: float) -> None:
         super().__init__(received, send)
+        self._start_seconds = start_seconds
         self.ended = asyncio.Event()
 
     async def send_raw_request(
@@ -87,6 +100,10 @@ class _Dispatcher(JSONRPCDispatcher[TransportContext]):
         opts: CallOptions | None = None,
         **more: Any,
     ) -> Json:
+        if method == _DISCOVER:
+            # The SDK waits 10 s. Who is greeted in the former way after that, while it still
+            # starts, reads both, and refuses the second.
+            opts = {**(opts or {}), "timeout": self._start_seconds}
         answer = await super().send_raw_request(method, params, opts, **more)
         mend = _MENDED.get(method)
         return mend(answer) if mend is not None else answer
@@ -133,28 +150,47 @@ async def _entered(
         running = await stack.enter_async_context(streams)
         received, send, fate = running.received, running.send, running.fate
     else:
-        http = await stack.enter_async_context(client(endpoint.headers or {}, status))
-        streamable = streamable_http_client(
-            endpoint.url, http_client=http, max_sse_event_size=MOST_BYTES
-        )
-        received, send = await stack.enter_async_context(streamable)
-    dispatcher = _Dispatcher(received, send)
+        received, send = await stack.enter_async_context(_over_http(endpoint, status))
+    dispatcher = _Dispatcher(received, send, endpoint.start_seconds)
     session = ClientSession(
         dispatcher=dispatcher,
-        read_timeout_seconds=START_SECONDS,
+        read_timeout_seconds=endpoint.start_seconds,
         message_handler=partial(_heard, changed),
         client_info=_us(),
     )
     await stack.enter_async_context(session)
     made = _SdkConnection(session, dispatcher, status, fate)
     try:
-        async with asyncio.timeout(_LONGEST_START):
-            await made.agree(endpoint.old)
+        async with asyncio.timeout(endpoint.start_seconds + _MORE):
+            await made.agree(endpoint.old or _is_sse(endpoint.url))
     except TimeoutError:
         raise Unreachable("it does not answer") from None
     listening = asyncio.create_task(_follow(session, changed), name="mcp-listen")
     stack.push_async_callback(_stopped, listening)
     return made
+
+
+def _is_sse(url: str) -> bool:
+    return urlsplit(url).path.rstrip("/").endswith(_SSE)
+
+
+@asynccontextmanager
+async def _over_http(endpoint: Endpoint, status: Status) -> AsyncIterator[tuple[Any, Any]]:
+    """The streams of the transport that the address is of."""
+    headers = endpoint.headers or {}
+    if _is_sse(endpoint.url):
+
+        def ours(*_: object, **__: object) -> AsyncClient:
+            """With our bounds and headers, whatever is asked for."""
+            return client(headers, status)
+
+        async with sse_client(endpoint.url, httpx_client_factory=ours) as streams:
+            yield streams
+        return
+    async with client(headers, status) as http:
+        made = streamable_http_client(endpoint.url, http_client=http, max_sse_event_size=MOST_BYTES)
+        async with made as streams:
+            yield streams
 
 
 async def _closed() -> str:
@@ -218,6 +254,9 @@ class _SdkConnection:
             except (MCPError, RuntimeError, ValidationError) as error:
                 if _closed_by(error) and await self._ends():
                     raise Unreachable(await self.fate()) from None
+                if isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT:
+                    # It may be about to answer: the former greeting is for a connection of its own.
+                    raise Unreachable("it does not answer the greeting") from None
         try:
             await self.session.initialize()
         except (MCPError, RuntimeError, ValidationError) as error:
@@ -236,11 +275,18 @@ class _SdkConnection:
                 break
         return found
 
-    async def call(self, tool: str, arguments: Json, seconds: float) -> Json:
+    async def call(
+        self, tool: str, arguments: Json, seconds: float, progress: Callable[[str], None]
+    ) -> Json:
         # Not the session's own call_tool: it checks results against the server's schema, whose
         # patterns can keep a check busy for hours, on our event loop.
         params = CallToolRequestParams(name=tool, arguments=arguments)
-        result = await self._ask(CallToolRequest(params=params), seconds)
+        try:
+            async with asyncio.timeout(seconds) as patience:
+                heard = partial(_progressed, patience, seconds, progress)
+                result = await self._ask(CallToolRequest(params=params), LONGEST_CALL, heard)
+        except TimeoutError:
+            raise Late(f"there was no answer within {seconds:g} s") from None
         if "content" not in result:
             raise Refused("it asks for input in the middle of a call, which nobody can give here")
         return result
@@ -249,10 +295,13 @@ class _SdkConnection:
         await self.dispatcher.ended.wait()
         return await self.fate()
 
-    async def _ask(self, request: Request[Any, Any], seconds: float) -> Json:
+    async def _ask(
+        self, request: Request[Any, Any], seconds: float, progress: ProgressFnT | None = None
+    ) -> Json:
         """The answer as it came, mended, once the SDK has found it in order."""
         try:
-            return (await self.session.send_request(request, _Answer, seconds)).root
+            asked = self.session.send_request(request, _Answer, seconds, progress_callback=progress)
+            return (await asked).root
         except ValidationError as error:
             raise Refused(f"its answer is not as the protocol has it: {_words(error)}") from None
         except MCPError as error:
@@ -278,7 +327,24 @@ class _SdkConnection:
     def _words(self, error: Exception) -> str:
         """With the HTTP status, which the SDK leaves out."""
         said = _words(error)
+        if self.status.refused in _NO_POST:
+            return f"{said} ({self.status.refused}; {_MAYBE_SSE})"
         return f"{said} ({self.status.refused})" if self.status.refused else said
+
+
+async def _progressed(
+    patience: asyncio.Timeout,
+    seconds: float,
+    told: Callable[[str], None],
+    progress: float,
+    total: float | None,
+    message: str | None,
+) -> None:
+    """A call says how far it is: that is one that lives."""
+    if not patience.expired():
+        patience.reschedule(asyncio.get_running_loop().time() + seconds)
+    part = f"{progress:g}/{total:g}" if total else f"{progress:g}"
+    told(f"{part} {visible((message or '')[:_LONGEST])}".strip())
 
 
 def _closed_by(error: Exception) -> bool:

@@ -113,9 +113,11 @@ async def test_a_fallback_to_the_very_same_model_is_none() -> None:
 
 async def test_the_retries_of_a_model_are_spent_before_its_fallback_is_asked() -> None:
     inner, models = Named(first=ModelErrorKind.UNAVAILABLE, second="here"), three("two")
-    patient = Retrying(inner, attempts=3, sleep=no_sleep)
+    patient = Retrying(inner, patience=20.0, sleep=no_sleep)
     await Fallback(patient, models).complete(ask(models))
-    assert inner.asked == ["first", "first", "first", "second"]
+    *first, last = inner.asked
+    assert (set(first), last) == ({"first"}, "second")
+    assert len(first) >= 3
 
 
 async def test_a_fallback_gets_nothing_that_only_the_first_model_understands() -> None:

@@ -1,6 +1,7 @@
 """Which failures of a model are tried again, how often, and after what wait."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.models.base import RETRIED, ModelError, ModelErrorKind, ModelSpec, Reply, Request
-from agent.models.retry import LONGEST_WAIT, Retrying, read_retry_after
+from agent.models.retry import LONGEST_WAIT, Retrying, Waits, read_retry_after, waits_noted
 from storage.records.entries import Usage, message
 
 REPLY = Reply("done", (), Usage(1, 1, 1), message("assistant", "done"))
@@ -69,8 +70,36 @@ async def test_a_lasting_failure_is_raised_at_once(kind: ModelErrorKind) -> None
     assert (model.calls, clock.slept) == (1, [])
 
 
+async def test_a_provider_that_is_away_is_tried_for_a_minute() -> None:
+    clock = Clock()
+    model = Failing(ModelError(ModelErrorKind.UNAVAILABLE, "away") for _ in range(100))
+    with pytest.raises(ModelError, match="away"):
+        await Retrying(model, sleep=clock.sleep).complete(REQUEST)
+    assert 59 <= sum(clock.slept) <= 60
+    assert model.calls == len(clock.slept) + 1 >= 8
+
+
+async def test_what_a_provider_asks_for_beyond_the_minute_is_not_waited_for() -> None:
+    model, clock = Failing([busy(40), busy(40)]), Clock()
+    with pytest.raises(ModelError, match="slow down") as caught:
+        await Retrying(model, sleep=clock.sleep).complete(REQUEST)
+    assert (clock.slept, caught.value.retry_after) == ([40], 40)
+
+
+async def test_a_call_that_waits_says_why_and_until_when() -> None:
+    waits, seen = Waits(), list[tuple[str, bool]]()
+
+    async def sleep(seconds: float) -> None:
+        seen.append((waits.now, waits.until > time.time()))
+
+    with waits_noted(waits):
+        await Retrying(Failing([busy(7)]), sleep=sleep).complete(REQUEST)
+    assert seen == [("slow down", True)]
+    assert (waits.now, waits.failures) == ("", ["slow down"])
+
+
 async def test_the_last_error_is_raised_when_the_attempts_are_spent() -> None:
-    errors = [ModelError(ModelErrorKind.UNAVAILABLE, f"away {number}") for number in range(5)]
+    errors = [ModelError(ModelErrorKind.BAD_REPLY, f"away {number}") for number in range(5)]
     model, clock = Failing(errors), Clock()
     with pytest.raises(ModelError, match="away 2"):
         await Retrying(model, attempts=3, sleep=clock.sleep).complete(REQUEST)

@@ -42,6 +42,13 @@ async def test_a_server_that_cannot_be_started_says_why(tmp_path: Path) -> None:
     )
 
 
+async def test_it_waits_as_long_as_a_server_may_take_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.cli.doctor.PATIENCE", 0.0)
+    assert (await found(tmp_path, "", **ON)).ok
+
+
 async def test_a_missing_extra_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent.tools.mcp.servers.installed", lambda: False)
     finding = await found(tmp_path, "", **ON)

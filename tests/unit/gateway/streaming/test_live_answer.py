@@ -28,7 +28,7 @@ async def made(store: SqlStore, telegram: RecordingAdapter) -> tuple[LiveAnswer,
     arrival = Arrival("1", InboxKind.MESSAGE, GROUP, {}, journal.session)
     row = await store.run(lambda tx: tx.inbox.receive(arrival))
     assert row is not None
-    place = Place(GROUP, journal, row.id, lambda: [row.id], "", private=False)
+    place = Place(GROUP, journal, row.id, lambda: [row.id], "", private=False, said=tuple)
     answer = streaming.answer(place, OnRecord())
     assert answer is not None
     return answer, journal

@@ -2,6 +2,7 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +64,33 @@ def test_a_long_text_is_cut_and_kept_whole() -> None:
     assert kept.data.decode() == text and kept.path in found.text
     assert size(found.text) < 2_500
     assert "line 0\n" in found.text and "line 9999\n" in found.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "structured"),
+    [
+        (['{"b": 1, "a": [1, 2]}'], {"a": [1, 2], "b": 1}),
+        (["[1, 2]"], {"result": [1, 2]}),
+        (['{"a": 1}'], {"result": {"a": 1}}),
+        (['{"a": 1}', '{"a": 2}'], {"result": [{"a": 1}, {"a": 2}]}),
+        (["one", "two"], {"result": ["one", "two"]}),
+        (["3"], {"result": 3}),
+        ([], {"result": []}),
+    ],
+)
+def test_structured_content_that_repeats_the_text_stands_once(
+    texts: list[str], structured: dict[str, Any]
+) -> None:
+    content = [{"type": "text", "text": text} for text in texts]
+    alone = shown({"content": content}, "s", "t", 1_000)
+    assert shown({"content": content, "structuredContent": structured}, "s", "t", 1_000) == alone
+
+
+def test_structured_content_that_says_more_is_shown() -> None:
+    for structured in ({"result": ["one", "two"]}, {"result": ["one"], "more": 1}):
+        content = [{"type": "text", "text": "one"}]
+        both = shown({"content": content, "structuredContent": structured}, "s", "t", 1_000)
+        assert '"result"' in both.text
 
 
 def test_structured_content_is_shown_once() -> None:
