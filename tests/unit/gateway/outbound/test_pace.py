@@ -115,9 +115,7 @@ async def test_whoever_leaves_takes_no_place() -> None:
         pass
 
 
-async def test_answers_leave_before_notices_that_wait_longer_and_last_for_ever_behind_none() -> (
-    None
-):
+async def test_answers_leave_before_notices_which_wait_behind_them_for_a_while_alone() -> None:
     clock = Clock()
     pace = Pace(rates(Limit(100, 1.0), Limit(1, 1.0)), clock)
     order: list[str] = []
