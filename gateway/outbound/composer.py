@@ -14,7 +14,7 @@ FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
 NOTICE = "notice"
 """The key in a row's payload that says that no person waits for it."""
-HELD_UP = "⏳ That came late: {platform} asked me to send nothing for {seconds} seconds."
+HELD_UP = "⏳ That came late: {platform} asked me to send nothing for {seconds} s."
 _SAMPLE = 8_192
 """Characters of Markdown for each message, to see whether a text is too long."""
 

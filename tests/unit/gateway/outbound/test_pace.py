@@ -129,6 +129,7 @@ async def test_answers_leave_before_notices_which_wait_behind_them_for_a_while_a
             for number in (10, 11):
                 group.create_task(speak(number, Urgency.NOTICE))
             await asyncio.sleep(0)
+            clock.now += 0.1
             for number in (20, 21):
                 group.create_task(speak(number, Urgency.ANSWER))
             await asyncio.sleep(0)
