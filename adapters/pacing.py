@@ -24,8 +24,9 @@ LEAST = 1.0
 """Places in all that a platform which keeps refusing leaves."""
 CAUTION = 60.0
 """Seconds after a refusal in which what was refused is not tried again."""
-BELOW = 0.9
-"""Of the count that was refused, the part that is used meanwhile."""
+BELOW = 0.75
+"""Of the count that was refused, the part that is used meanwhile, where that is more than is
+published. Ours is counted while requests travel too, so it is above the platform's own."""
 
 
 class Urgency(IntEnum):
@@ -226,7 +227,8 @@ class Whole:
         used = self._window.used(now) / part
         if self.stretched(now, part):
             self.count = min(self.count, used)
-            self._cap, self._cap_until = used * BELOW, now + CAUTION
+            self._cap = max(used * BELOW, self.limit.count)
+            self._cap_until = now + CAUTION
         self.count = max(self.count / 2, LEAST)
 
     def block(self, until: float) -> None:
