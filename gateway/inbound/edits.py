@@ -118,6 +118,7 @@ class Edits:
         if (full := no_room_below(tx, session, to, self.context.config.session)) is not None:
             parcels = self.context.composer.post(row.address, full, reply_to=_id(row))
             send_menu(tx, parcels, (), private=row.payload["private"])
+            return
         self._quota.take(tx, who, row.address)
         leaf = self.context.turns.cut(tx, session)
         tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")
