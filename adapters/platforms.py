@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from adapters.base import Adapter, Commands
 from adapters.checkup import Checkup
 from adapters.events import Conversation
-from adapters.pacing import Limit, Rates
+from adapters.pacing import Bursts, Limit, Rates
 from adapters.serving.listening import Listen
 from adapters.settings import PlatformSettings, TelegramSettings
 from adapters.terminal.adapter import Reopened, TerminalAdapter
@@ -165,13 +165,14 @@ TELEGRAM = Platform(
     check=_check_telegram,
     pace=Pace(private=1.0, group=3.0, drafts=True),
     sign_up="@BotFather in Telegram: /newbot",
-    # Published: about 1 message a second in a chat, 20 a minute in a group and 30 a second in all.
-    # By how much a short burst may be over the first is not, so none is.
+    # Published: about 1 message a second in a chat, with short bursts over it, 20 a minute in a
+    # group, and 30 a second in all for what is told to many.
     rates=Rates(
-        private=(Limit(1, 1.0),),
-        group=(Limit(1, 1.0), Limit(20, 60.0, kept=8)),
-        whole=(Limit(28, 1.0, kept=10),),
+        private=(Bursts(3, 1.0, kept=1),),
+        group=(Bursts(3, 1.0, kept=1), Limit(20, 60.0, kept=8)),
+        whole=Limit(28, 1.0, kept=10),
         groups=re.compile("[-@].*", re.DOTALL),
+        learns=True,
     ),
 )
 DISCORD = Platform(
@@ -193,7 +194,7 @@ DISCORD = Platform(
     rates=Rates(
         private=(Limit(5, 5.0, kept=1),),
         group=(Limit(5, 5.0, kept=1),),
-        whole=(Limit(42, 1.0, kept=14),),
+        whole=Limit(42, 1.0, kept=14),
         groups=re.compile("(?!user:).*", re.DOTALL),
         apart=True,
     ),

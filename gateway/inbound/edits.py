@@ -117,7 +117,8 @@ class Edits:
         session, to, who = told.session, told.entry.parent, told.entry.author
         if (full := no_room_below(tx, session, to, self.context.config.session)) is not None:
             parcels = self.context.composer.post(row.address, full, reply_to=_id(row))
-            return send_menu(tx, parcels, (), private=row.payload["private"])
+            send_menu(tx, parcels, (), private=row.payload["private"])
+            return
         self._quota.take(tx, who, row.address)
         leaf = self.context.turns.cut(tx, session)
         tx.tree.move_leaf(session, to, after=leaf, by=who, why="edit")

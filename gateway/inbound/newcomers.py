@@ -19,7 +19,7 @@ from gateway.access.stored_limits import admits, answered, renew, was_answered
 from gateway.access.strangers import ANSWERS, Strangers
 from gateway.commands.people.requests import CODE_KEPT, ask, void
 from gateway.commands.people.rights import give
-from gateway.outbound.composer import Composer
+from gateway.outbound.composer import NOTICE, Composer
 from gateway.turns.failures import once_there
 from storage.records.chats.people import RightDraft, Role
 from storage.records.entries import Json
@@ -28,8 +28,8 @@ from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-ONE_BY_ONE: Json = {"queue": "strangers"}
-"""How strangers are answered, so that nobody known waits behind them."""
+ONE_BY_ONE: Json = {"queue": "strangers", NOTICE: True}
+"""How strangers are answered, so that no known person waits behind them."""
 KIND = "owner code"
 """Of the rows by which processes know each other's, and of what is used up of the guesses."""
 WRONG = "owner code.wrong"

@@ -90,9 +90,9 @@ def send_menu(
     *,
     private: bool,
     by: str = "",
-) -> None:
-    """Enqueue parcels, with the items as buttons on the last one. `by`: who alone may press;
-    `private`: whether the conversation is."""
+) -> OutboxRow:
+    """Enqueue parcels, with the items as buttons on the last one; its row. `by`: who alone may
+    press; `private`: whether the conversation is."""
     *before, last = parcels
     for parcel in before:
         tx.outbox.enqueue(parcel)
@@ -100,4 +100,6 @@ def send_menu(
     if buttons:
         last = replace(last, payload={**last.payload, "buttons": [asdict(one) for one in buttons]})
     actions = [replace(item.does, private=private) for item in items]
-    put_buttons(tx, tx.outbox.enqueue(last), zip(buttons, actions, strict=True), by=by)
+    row = tx.outbox.enqueue(last)
+    put_buttons(tx, row, zip(buttons, actions, strict=True), by=by)
+    return row

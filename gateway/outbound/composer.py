@@ -12,6 +12,9 @@ from storage.records.inbox_outbox import OutboxDraft, OutboxRow, StoredFile, Thr
 
 FILE_LIMIT = 8_000_000
 """Bytes of a text that goes as a file: every platform takes so many."""
+NOTICE = "notice"
+"""The key in a row's payload that says that no person waits for it."""
+HELD_UP = "⏳ That came late: {platform} asked me to send nothing for {seconds} s."
 _SAMPLE = 8_192
 """Characters of Markdown for each message, to see whether a text is too long."""
 
@@ -67,6 +70,10 @@ class Composer:
             )
             for index, body in enumerate(bodies)
         ]
+
+    def notice(self, address: str, markdown: str) -> list[OutboxDraft]:
+        """What no person waits for: answers overtake it, in this conversation and in all others."""
+        return [unhurried(parcel) for parcel in self.post(address, markdown)]
 
     def fits(self, address: str, markdown: str) -> bool:
         """Whether one message holds it."""
@@ -162,6 +169,22 @@ class Composer:
 
     def _renderer(self, address: str) -> Renderer | None:
         return self.renderers.get(Conversation.parse(address).platform)
+
+
+def unhurried(parcel: OutboxDraft) -> OutboxDraft:
+    """A parcel as a notice."""
+    return replace(parcel, payload={**parcel.payload, NOTICE: True})
+
+
+def held_up(address: str, seconds: float) -> OutboxDraft:
+    """Tells who waited for an answer why it came late."""
+    platform = Conversation.parse(address).platform.capitalize()
+    text = HELD_UP.format(platform=platform, seconds=round(seconds))
+    return unhurried(
+        OutboxDraft(
+            address, "post", {**_EMPTY, "body": {"text": text}, "nonce": secrets.token_hex(12)}
+        )
+    )
 
 
 _EMPTY: Json = {"buttons": [], "reply_to": "", "handle": "", "file": None}

@@ -1,5 +1,8 @@
 """Sends what is in the outbox: in order within a conversation, side by side between them.
 
+Notices of a conversation have an order of their own: an answer does not wait behind them. Of
+several edits that wait for one message, only the last is sent.
+
 A row stays until the platform has it or refuses it for good, so a crash repeats at most the one
 message that was under way.
 """
@@ -8,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,11 +19,12 @@ from typing import Any
 from adapters.base import Adapter, Edit, Misconfigured, Refused, Throttled, Unavailable, Unreachable
 from adapters.cleaning import clean
 from adapters.events import Conversation
+from adapters.pacing import Urgency
 from agent.backoff import backoff
 from agent.spans import Span, SpanKind, span_below
 from gateway.chats.known_threads import KnownThreads
 from gateway.monitoring.observer import Observer, Unobserved
-from gateway.outbound.composer import outgoing
+from gateway.outbound.composer import NOTICE, held_up, outgoing
 from gateway.outbound.ends import is_over, late, put_aside, sent
 from gateway.outbound.pace import Pace
 from gateway.processes.duties import Duties, Hold, Lapsed
@@ -36,8 +40,12 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 FAULTS_TAKEN = 3
+NOTICES_TO = "notices to "
+"""Before an address: the name of the queue of its notices."""
 AT_ONCE = 20
 """Rows of a conversation that are read before the first of them is sent."""
+LONG = 10.0
+"""Seconds: who waits longer for an answer because the platform asks for it is told why."""
 GRACE = 3.0
 """Seconds for a message that is under way when the gateway stops."""
 
@@ -50,6 +58,8 @@ class _Queue:
     rows: deque[OutboxRow] = field(default_factory=deque)
     inherited: int | None = None
     """A row that the process which sent there before may have sent, and was about to record."""
+    held: float = 0.0
+    """Seconds for which the platform asked to wait, where that was not told yet."""
 
 
 class Delivery:
@@ -148,7 +158,7 @@ class Delivery:
             return
         if self._adapter(row.address) is None:
             return
-        name = row.payload.get("queue") or row.address
+        name = self._queue_of(row)
         bucket, tenure = "", 0
         if tenures is not None:
             bucket, now = _bucket(row), tenures.get(_bucket(row))
@@ -167,6 +177,17 @@ class Delivery:
         self._busy[bucket] += 1
         group.create_task(self._drain(name), name=f"delivery to {name}")
 
+    def _queue_of(self, row: OutboxRow) -> str:
+        """By name. What changes a message stands behind what else is to be sent of that message."""
+        names = (row.address, f"{NOTICES_TO}{row.address}")
+        if row.edits is not None:
+            for name in names:
+                queue = self._queues.get(name)
+                if queue and any(row.edits in (one.id, one.edits) for one in queue.rows):
+                    return name
+        queue_asked: str | None = row.payload.get("queue")
+        return queue_asked or names[bool(row.payload.get(NOTICE))]
+
     async def _drain(self, name: str) -> None:
         queue, count = self._queues[name], 0
         rows = queue.rows
@@ -179,6 +200,8 @@ class Delivery:
                 self._finished.add(row.id)
                 self._taken.discard(row.id)
                 count += 1
+                if row.payload.get(NOTICE) and len(rows) + 1 >= AT_ONCE:
+                    self.notify()  # an answer may stand behind what was read
         finally:
             # What is left waits in the outbox for its platform, which may be back by now, or for
             # the process that sends there now.
@@ -186,10 +209,16 @@ class Delivery:
             del self._queues[name]
             self._busy[queue.bucket] -= 1
             self._duties.settled()
-        more = count >= AT_ONCE  # behind what was read
+        more = count >= AT_ONCE or self._has_sibling(name)  # behind what was read
         left = rows and self._adapter(rows[0].address) is not None
         if more or left or self._duties.tenure(queue.bucket) != queue.tenure:
             self.notify()
+
+    def _has_sibling(self, name: str) -> bool:
+        """Whether the answers, or the notices, of the same conversation are being sent."""
+        return (
+            name.removeprefix(NOTICES_TO) in self._queues or f"{NOTICES_TO}{name}" in self._queues
+        )
 
     def _adapter(self, address: str) -> Adapter | None:
         """None while its platform is away."""
@@ -207,7 +236,8 @@ class Delivery:
 
     async def _carried_out(self, row: OutboxRow, queue: _Queue, span: Span) -> bool:
         try:
-            message_id = await self._deliver(row, queue)
+            later = _overtaken(row, queue.rows)
+            message_id = await self._deliver(row, queue) if not later else None
         except _Over:
             return True
         except (_Away, Lapsed):
@@ -225,10 +255,16 @@ class Delivery:
         else:
             told = clean(message_id) if message_id is not None else None
             self._observer.delivered(_platform(row), time.time() - row.time)
-            await self._record(row, queue, partial(sent, row=row, message_id=told))
+            await self._record(row, queue, partial(self._sent, row=row, queue=queue, told=told))
+            queue.held = 0.0
             if row.trace:
                 log.info("delivered", extra={"address": row.address, "kind": row.kind})
         return True
+
+    def _sent(self, tx: Transaction, row: OutboxRow, queue: _Queue, told: str | None) -> None:
+        sent(tx, row=row, message_id=told)
+        if queue.held >= LONG and not row.payload.get(NOTICE):
+            tx.outbox.enqueue(held_up(row.address, queue.held))
 
     async def _deliver(self, row: OutboxRow, queue: _Queue) -> str | None:
         """Send until the platform has it; its id for it. PutAside when it never will, _Away when
@@ -243,6 +279,7 @@ class Delivery:
                 raise
             except Throttled as error:
                 log.info("%s: %s", row.address, error)
+                queue.held = max(queue.held, error.retry_after)
                 await self._pause(queue, error.retry_after)
             except (Unavailable, Misconfigured) as error:
                 # Misconfigured: the token was refused. The next one will not be.
@@ -283,7 +320,10 @@ class Delivery:
         self, row: OutboxRow, queue: _Queue, hold: Hold, plain: bool, anew: bool
     ) -> str | None:
         """In its turn; only then is read what is to be sent, which may be large."""
-        async with self._pace.turn(Conversation.parse(row.address), row.kind):
+        to = Conversation.parse(row.address)
+        queue.held = max(queue.held, self._pace.held(to, row.kind))
+        urgency = Urgency.NOTICE if row.payload.get(NOTICE) else Urgency.ANSWER
+        async with self._pace.turn(to, row.kind, urgency):
             hold.acts = True
             adapter = self._adapter(row.address)
             if adapter is None:
@@ -329,6 +369,13 @@ class Delivery:
                 log.exception("%s: a delivery cannot be recorded", row.address)
                 self._unrecorded.add(row.id)
                 return
+
+
+def _overtaken(row: OutboxRow, rows: Iterable[OutboxRow]) -> bool:
+    """Whether a notice's edit need not be sent: another one of the same message waits behind it."""
+    if row.kind != "edit" or row.edits is None or not row.payload.get(NOTICE):
+        return False
+    return any(one.kind == "edit" and one.edits == row.edits for one in rows if one is not row)
 
 
 def _platform(row: OutboxRow) -> str:

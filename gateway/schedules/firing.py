@@ -103,7 +103,7 @@ class Firing:
         """Pause what cannot be done, and tell its conversation."""
         if tx.schedules.change(schedule, state=ScheduleState.PAUSED, reason=why):
             text = paused_for_fault(schedule, why)
-            for parcel in self.composer.post(schedule.address, text):
+            for parcel in self.composer.notice(schedule.address, text):
                 tx.outbox.enqueue(parcel)
 
     def _pause(self, tx: Transaction, schedule: Schedule) -> None:
@@ -117,7 +117,7 @@ class Firing:
         for owner in self.access.owners():
             chat = private_chat(owner)
             if chat is not None and self.composer.serves(chat.address):
-                for parcel in self.composer.post(chat.address, text):
+                for parcel in self.composer.notice(chat.address, text):
                     tx.outbox.enqueue(parcel)
 
     def _begin(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from adapters.base import Acknowledge, Adapter, Edit, Unavailable
+from adapters.pacing import Urgency
 from gateway.outbound.pace import Pace
 from gateway.processes.duties import Duties, Hold, Lapsed
 from gateway.processes.shares import bucket_of
@@ -77,9 +78,9 @@ class Notices:
         adapter = self._adapter(notice.conversation.platform)
         last = isinstance(notice, Edit) and not notice.fleeting
         kind = type(notice).__name__.lower()
-        async with self.pace.turn(
-            notice.conversation, kind, fleeting=not last, patience=PATIENCE if last else None
-        ):
+        urgency = Urgency.NOTICE if last else Urgency.FLEETING
+        patience = PATIENCE if last else None
+        async with self.pace.turn(notice.conversation, kind, urgency, patience=patience):
             if hold is not None:
                 hold.acts = True
             return await adapter.deliver(notice)

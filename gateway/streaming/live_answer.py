@@ -110,7 +110,7 @@ class LiveAnswer:
         self._shown: dict[int, Body] = {}
         """By number of the message."""
         self._told = ""
-        self._told_at = self._not_before = 0.0
+        self._told_at = 0.0
 
     @property
     def begun(self) -> bool:
@@ -142,18 +142,18 @@ class LiveAnswer:
 
     async def _run(self) -> None:
         over = self._over
+        pace = self._pace.private if self._place.private else self._pace.group
         while not over.is_set():
+            pause = pace
             try:
                 await self._show()
             except EpochLost:
                 return log.info("a newer turn goes on with the answer in %s", self._place.address)
             except Throttled as error:
-                self._not_before = _now() + error.retry_after
+                pause = error.retry_after  # its place is kept until then
             except (AdapterError, StoreError) as error:
                 log.debug("nothing shown in %s: %s", self._place.address, error)
-            private = self._place.private
-            pace = self._pace.private if private else self._pace.group
-            await within(over, max(pace, self._not_before - _now()))
+            await within(over, pause)
 
     async def _show(self) -> None:
         text = self._text[:LONGEST]

@@ -41,7 +41,7 @@ async def test_what_the_process_before_records_late_is_not_sent_again_by_who_wai
         duties.want(DELIVERY, lambda _: True)
         await duties.begin()
         adapter = RecordingAdapter(name="telegram")
-        pace = Pace({"telegram": Rates(ROOM, ROOM, ROOM, re.compile("-"))})
+        pace = Pace({"telegram": Rates(ROOM, ROOM, *ROOM, re.compile("-"))})
         delivery = Delivery(after, {"telegram": adapter}, pace=pace, duties=duties)
         async with pace.turn(Conversation.parse(CHAT), "post"):
             sending = asyncio.create_task(delivery.run())

@@ -188,7 +188,7 @@ async def test_with_pairing_off_a_stranger_gets_no_code(store: Store) -> None:
         assert g.chat.texts("1") == []
 
 
-async def test_owners_hear_of_ten_strangers_an_hour_and_of_the_others_in_one_message(
+async def test_owners_hear_of_ten_strangers_an_hour_in_one_message_and_of_the_others_in_another(
     database: str,
 ) -> None:
     clock = Clock()
@@ -196,7 +196,9 @@ async def test_owners_hear_of_ten_strangers_an_hour_and_of_the_others_in_one_mes
     async with gateway(ECHO, store=store, config=OWNED) as g:
         for number in range(18):
             await asks(g, str(100 + number))
-        assert len([text for text in g.chat.texts("1") if "🚪" in text]) == 10
+        (told,) = [text for text in g.chat.texts("1") if "🚪" in text]
+        assert told.count("asks to be let in") == 4
+        assert "6 more; /people" in told
         clock.now += 3_600
         await g.app.upkeep.housekeeping.end_rights()
         await g.app.upkeep.housekeeping.reread()
@@ -234,3 +236,34 @@ async def test_what_a_stranger_says_is_answered_once_however_often_it_is_brought
             digests += await store.read(lambda tx: [one.digest for one in tx.pairing.all()])
     assert answers == [1, 0]
     assert len(digests) == 2 and len(set(digests)) == 1
+
+
+@ON_BOTH
+async def test_one_message_tells_of_all_who_ask_and_goes_on_telling_of_who_still_waits(
+    store: Store,
+) -> None:
+    async with gateway(ECHO, store=store, config=OWNED) as g:
+        for number in (101, 102, 103):
+            await asks(g, str(number))
+        assert len(g.chat.texts("1")) == 1
+        shown = notice(g)
+        for number in (101, 102, 103):
+            assert f"User {number} (`telegram:{number}`) asks to be let in" in shown.text
+        assert sorted(labels(shown)) == [
+            *(f"Ignore User {number}" for number in (101, 102, 103)),
+            *(f"Let in User {number}" for number in (101, 102, 103)),
+        ]
+        told = await presses(g, shown, "Let in User 102")
+        assert "User 102 (`telegram:102`) is let in" in told
+        assert "User 101 (`telegram:101`) asks to be let in" in told
+        assert sorted(labels(shown)) == [
+            *(f"Ignore User {number}" for number in (101, 103)),
+            *(f"Let in User {number}" for number in (101, 103)),
+        ]
+        told = await presses(g, shown, "Ignore User 101")
+        assert labels(shown) == ["Let in", "Ignore"]
+        assert "is let in" in await presses(g, shown, "Let in")
+        assert labels(shown) == ["Approver", "Owner", "Remove"]
+        await asks(g, "104")
+        assert len(g.chat.texts("1")) == 2, "what was dealt with is not written over"
+        assert "User 104" in notice(g).text

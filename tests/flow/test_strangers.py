@@ -8,7 +8,7 @@ from pathlib import Path
 from adapters.events import Conversation, Unreadable
 from adapters.recording import RecordingAdapter, Shown
 from adapters.telegram.render import render
-from gateway.commands.people.requests import MOST_NOTICES, MOST_REQUESTS, ask
+from gateway.commands.people.requests import MOST_NOTICES, MOST_REQUESTS, SHOWN, ask
 from storage.records.entries import Json
 from storage.sql.store import SqlStore
 from storage.store import Store, Transaction
@@ -151,7 +151,7 @@ async def test_five_hundred_strangers_leave_little_and_nobody_known_waits_for_th
         rows, used = size(tmp_path)
         for number in range(500):
             await g.chat.say("/start", chat=str(1000 + number), user=str(1000 + number))
-        assert size(tmp_path)[0] - rows <= 20 * 4 + 10 * 3
+        assert size(tmp_path)[0] - rows <= 20 * 4 + MOST_NOTICES * (1 + 2 * SHOWN)
         assert size(tmp_path)[1] - used <= 150_000
         await g.chat.say("hello")
         await g.hears("so be it")

@@ -8,7 +8,7 @@ from adapters.base import CommandSpec
 from agent.text.formats import age
 from gateway.commands.buttons import button
 from gateway.commands.context import Action, Command, CommandCall, Outcome, Reply
-from gateway.commands.people.requests import Ignore, LetIn
+from gateway.commands.people.requests import SHOWN, request_buttons
 from gateway.commands.people.rights import (
     NOBODY,
     RemovePerson,
@@ -27,8 +27,6 @@ from storage.store import Transaction
 ON_A_PAGE = 8
 OF_FILE = 20
 """People of bough.toml that are named."""
-REQUESTS_SHOWN = 4
-"""At once, with two buttons each."""
 _IN_A_ROW = 4
 """Buttons."""
 _REMOVE = re.compile(r"remove\s+(\S+)\Z", re.IGNORECASE)
@@ -89,7 +87,7 @@ def _listed(tx: Transaction, call: CommandCall, page: int) -> Reply:
     pages = max(1, -(-len(rights) // ON_A_PAGE))
     page = max(1, min(page, pages))
     shown = rights[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
-    asks = [*asking, *ignored][:REQUESTS_SHOWN]
+    asks = [*asking, *ignored][:SHOWN]
     lines = ["**Who may talk to me**" + (f", page {page} of {pages}" if pages > 1 else ""), ""]
     lines += [*_by_file(call), *(_line(right, tx.now) for right in shown)]
     if asks:
@@ -97,7 +95,8 @@ def _listed(tx: Transaction, call: CommandCall, page: int) -> Reply:
         if more := len(asking) + len(ignored) - len(asks):
             lines.append(f"{more} more")
     lines += ["", HOW]
-    items = [*_persons(shown, page), *_requests(asks), *_turning(page, pages)]
+    buttons = [item for each in asks for item in request_buttons(each)]
+    items = [*_persons(shown, page), *buttons, *_turning(page, pages)]
     return Reply("\n".join(lines), items, by=call.who)
 
 
@@ -136,15 +135,6 @@ def _persons(rights: Sequence[Right], page: int) -> Iterator[MenuItem]:
             beside=place % _IN_A_ROW > 0,
             whole=f"{right.name} ({right.identity})",
         )
-
-
-def _requests(asks: Sequence[PairingRequest]) -> Iterator[MenuItem]:
-    for each in asks:
-        whole = f"{each.name} ({each.identity})"
-        yield button(f"Let in {each.name}", LetIn(each.identity), whole=f"Let in {whole}")
-        if not each.ignored:
-            label, does = f"Ignore {each.name}", Ignore(each.identity)
-            yield button(label, does, beside=True, whole=f"Ignore {whole}")
 
 
 def _turning(page: int, pages: int) -> list[MenuItem]:

@@ -3,6 +3,7 @@ or by the code that the stranger has."""
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,9 +27,10 @@ from gateway.commands.people.rights import (
     standing,
     welcome,
 )
-from gateway.outbound.buttons import send_menu
-from gateway.outbound.composer import Composer
+from gateway.outbound.buttons import MenuItem, distinct, send_menu
+from gateway.outbound.composer import Composer, unhurried
 from storage.records.chats.people import PairingRequest, RequestDraft, RightDraft, Role
+from storage.records.inbox_outbox import OutboxRow, OutboxState
 from storage.store import Transaction
 
 HOUR = 3_600.0
@@ -38,13 +40,16 @@ REQUEST_KEPT = 7 * 24 * HOUR
 """Seconds for which an owner can press a button."""
 MOST_REQUESTS = 200
 MOST_NOTICES = 10
-"""Strangers of whom owners hear one by one, in an hour."""
+"""Strangers in an hour of whom owners hear at once."""
+SHOWN = 4
+"""Strangers who stand with buttons in the message to owners; the others are counted."""
 MOST_GUESSES = 5
 """Wrong codes of an owner, in an hour."""
 LONGEST = 3_650 * 24 * HOUR
 """Seconds of a right that ends."""
 NOTICES = "pairing.notices"
-"""The fact that says how many strangers the owners heard of in the hour that began then."""
+"""The fact that says how many strangers the owners heard of in the hour that began then, and the
+outbox rows of the messages that say so."""
 GUESSES = "pairing.guesses:{who}"
 """The fact that says when an owner wrote wrong codes."""
 
@@ -98,7 +103,7 @@ def ask(tx: Transaction, access: Access, composer: Composer, identity: str, name
     code = new_code()
     draft = RequestDraft(identity, name, *sealed(code), tx.now + CODE_KEPT)
     if tx.pairing.ask(draft, MOST_REQUESTS):
-        _notice(tx, access, composer, draft)
+        _notice(tx, access, composer)
     return code
 
 
@@ -110,7 +115,7 @@ def tell_of_more(tx: Transaction, access: Access, composer: Composer) -> None:
         more = heard["more"]
         text = f"🚪 {more} more {'person' if more == 1 else 'people'} asked to be let in; /people"
         for address in _owners(access, composer).values():
-            for parcel in composer.post(address, f"{text} shows who waits."):
+            for parcel in composer.notice(address, f"{text} shows who waits."):
                 tx.outbox.enqueue(parcel)
 
 
@@ -128,24 +133,92 @@ def end_lapsed(tx: Transaction, access: Access, composer: Composer) -> frozenset
     return frozenset(right.identity for right in ended)
 
 
-def _notice(tx: Transaction, access: Access, composer: Composer, asks: RequestDraft) -> None:
+def _notice(tx: Transaction, access: Access, composer: Composer) -> None:
+    """Tell the owners of who asks: one message each in an hour, which is changed for every other
+    stranger, so that what else they wait for does not stand behind ten."""
     tell_of_more(tx, access, composer)
     heard = tx.directory.fact(NOTICES)
     if heard is None or tx.now - heard["since"] >= HOUR:
         heard = {"since": tx.now, "told": 0, "more": 0}
     tells = heard["told"] < MOST_NOTICES
     counted = "told" if tells else "more"
-    tx.directory.set_fact(NOTICES, heard | {counted: heard[counted] + 1})
-    if not tells:
-        return
-    at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(tx.now))
-    text = f"🚪 {person(asks.name, asks.identity)} asks to be let in. ({at})"
-    items = [
-        button("Let in", LetIn(asks.identity), style="primary"),
-        button("Ignore", Ignore(asks.identity), beside=True),
-    ]
-    for owner, address in _owners(access, composer).items():
-        send_menu(tx, composer.post(address, text), items, private=True, by=owner)
+    heard |= {counted: heard[counted] + 1}
+    if tells:
+        text, items = _asking(tx, heard["since"])
+        posts = [_post_of(tx, row) for row in heard.get("posts", ())]
+        before = {post.address: post.id for post in posts if post is not None}
+        heard["posts"] = [
+            _tell(tx, composer, address, before.get(address), (text, items), owner)
+            for owner, address in _owners(access, composer).items()
+        ]
+    tx.directory.set_fact(NOTICES, heard)
+
+
+def _tell(
+    tx: Transaction,
+    composer: Composer,
+    address: str,
+    post: int | None,
+    told: tuple[str, Sequence[MenuItem]],
+    owner: str,
+) -> int:
+    """Post it, or change the message of that outbox row; the row of the message that shows it."""
+    text, items = distinct(composer, address, *told)
+    if post is None:
+        parcels = composer.post(address, text)
+    else:
+        parcels = composer.change(address, text, row=post)
+    row = send_menu(tx, [unhurried(one) for one in parcels], items, private=True, by=owner)
+    return row.edits if row.edits is not None else row.id
+
+
+def _post_of(tx: Transaction, row: int) -> OutboxRow | None:
+    """The message that tells of strangers, unless it cannot be changed."""
+    post = tx.outbox.get(row)
+    return post if post.state is not OutboxState.FAILED else None
+
+
+def _asking(tx: Transaction, since: float = 0.0) -> tuple[str, list[MenuItem]]:
+    """Who asked since then and was not dealt with, the newest first, with buttons for the first of
+    them; "" and none where there is none."""
+    asking = [each for each in tx.pairing.all() if not each.ignored and each.asked >= since]
+    asking.sort(key=lambda each: each.asked, reverse=True)
+    lines = []
+    for each in asking[:SHOWN]:
+        at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(each.asked))
+        lines.append(f"🚪 {person(each.name, each.identity)} asks to be let in. ({at})")
+    if (more := len(asking) - SHOWN) > 0:
+        lines.append(f"🚪 {more} more; /people shows who waits.")
+    if len(asking) == 1:
+        return lines[0], [
+            button("Let in", LetIn(asking[0].identity), style="primary"),
+            button("Ignore", Ignore(asking[0].identity), beside=True),
+        ]
+    items = [item for each in asking[:SHOWN] for item in request_buttons(each)]
+    return "\n\n".join(lines), items
+
+
+def request_buttons(asks: PairingRequest) -> list[MenuItem]:
+    """Those of one of several."""
+    whole = f"{asks.name} ({asks.identity})"
+    let_in = button(f"Let in {asks.name}", LetIn(asks.identity), whole=f"Let in {whole}")
+    if asks.ignored:
+        return [let_in]
+    label, does = f"Ignore {asks.name}", Ignore(asks.identity)
+    return [let_in, button(label, does, beside=True, whole=f"Ignore {whole}")]
+
+
+def _with_others(tx: Transaction, call: CommandCall, reply: Reply) -> Reply:
+    """The answer to a press: the message goes on telling of those who still wait. Once there are
+    none, the next stranger gets a message of their own."""
+    text, items = _asking(tx)
+    if text:
+        return Reply(f"{reply.text}\n\n{text}", items, call.who)
+    heard, pressed = tx.directory.fact(NOTICES) or {}, call.pressed
+    if pressed is not None and pressed.outbox in heard.get("posts", ()):
+        left = [row for row in heard["posts"] if row != pressed.outbox]
+        tx.directory.set_fact(NOTICES, heard | {"posts": left})
+    return reply
 
 
 def _owners(access: Access, composer: Composer) -> dict[str, str]:
@@ -188,27 +261,28 @@ def _open(tx: Transaction, identity: str) -> PairingRequest | None:
 def _let_in(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     asks = _open(tx, identity)
     if asks is None:
-        return _over(tx, identity, call.who)
-    return _admit(tx, call, asks, Role.MEMBER, None)
+        return _over(tx, call, identity)
+    return _with_others(tx, call, _admit(tx, call, asks, Role.MEMBER, None))
 
 
-def _over(tx: Transaction, identity: str, by: str) -> Reply:
+def _over(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     """There is nothing to decide any more; what there is instead."""
     right = tx.rights.get(identity)
     if right is None or not right.holds(tx.now):
-        return Reply(EXPIRED)
+        return _with_others(tx, call, Reply(EXPIRED))
     text = f"{person(right.name, identity)} is let in already: {standing(right, tx.now)}."
-    return Reply(text, role_buttons(right), by)
+    return _with_others(tx, call, Reply(text, role_buttons(right), call.who))
 
 
 def _ignore(tx: Transaction, call: CommandCall, identity: str) -> Reply:
     asks = _open(tx, identity)
     if asks is None:
-        return _over(tx, identity, call.who)
+        return _over(tx, call, identity)
     tx.pairing.ignore(identity)
     tx.directory.audit("stranger ignored", call.who, {"identity": identity, "name": asks.name})
     who = person(asks.name, identity)
-    return Reply(f"{who} is ignored for a week. /people lets them in all the same.")
+    told = Reply(f"{who} is ignored for a week. /people lets them in all the same.")
+    return _with_others(tx, call, told)
 
 
 def _admit(

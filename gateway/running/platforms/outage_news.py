@@ -37,5 +37,5 @@ class OutageNews:
 
     def _post(self, tx: Transaction, chats: list[str], text: str) -> None:
         for chat in chats:
-            for parcel in self.composer.post(chat, text):
+            for parcel in self.composer.notice(chat, text):
                 tx.outbox.enqueue(parcel)
