@@ -30,7 +30,12 @@ class Later(SqlStore):
 
     @classmethod
     async def open(
-        cls, url: str, clock: Callable[[], float] = time.time, *, ballast: int | None = None
+        cls,
+        url: str,
+        clock: Callable[[], float] = time.time,
+        *,
+        ballast: int | None = None,
+        create: bool = True,
     ) -> Self:
         return await super().open(url, lambda: clock() + 5 * HOURS)
 
