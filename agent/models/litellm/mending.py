@@ -1,6 +1,6 @@
-"""Answers, and the events of streams, as litellm can read them. Pure, and by the shape of what came:
-many servers speak one protocol. litellm loses answers over a field that is missing, and takes an
-answer for whole that a server broke off.
+"""Answers, and the events of streams, as litellm can read them. Pure, and by the shape of what
+came: many servers speak one protocol. litellm loses answers over a field that is missing, and takes
+an answer for whole that a server broke off.
 """
 
 from typing import Any
@@ -113,7 +113,7 @@ def _part(part: Json) -> Json:
 
 def _of_ollama(came: Json) -> Json:
     """The last line may have no message or no counts, a call no arguments."""
-    message = {"role": "assistant"} | _dict(came.get("message"))
+    message: Json = {"role": "assistant", "content": ""} | _dict(came.get("message"))
     if calls := message.get("tool_calls"):
         message["tool_calls"] = [
             call
