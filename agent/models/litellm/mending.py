@@ -25,6 +25,7 @@ _GARBLED = frozenset(
     }
 )
 """The model wrote a call that its own provider could not read. Another try often goes well."""
+_UNREADABLE = "the model wrote a call of a tool that cannot be read"
 _OF_COHERE = frozenset({"ERROR", "TIMEOUT"})
 
 
@@ -59,7 +60,7 @@ def _check_end(end: Json) -> None:
     keys = ("finish_reason", "finishReason", "stopReason", "done_reason")
     reason = next((end[key] for key in keys if isinstance(end.get(key), str)), "")
     if reason in _GARBLED or end.get("native_finish_reason") in _GARBLED:
-        words = end.get("finishMessage") or "the model wrote a call of a tool that cannot be read"
+        words = end.get("finishMessage") or _UNREADABLE
         raise Fault({"message": words}, ModelErrorKind.BAD_REPLY)
     said = _dict(end.get("message"))
     if reason in _BROKEN_OFF and not (said.get("content") and "done_reason" in end):
@@ -73,7 +74,10 @@ def mended(came: Json) -> Json:
     """An answer or an event of any provider as litellm reads it. Raises Fault."""
     check(came)
     match came:
-        case {"choices": [{"message": dict()}, *_]}:
+        case {"choices": [{"message": dict(message)}, *_]}:
+            for call in message.get("tool_calls") or ():
+                if not (isinstance(call, dict) and isinstance(call.get("function"), dict)):
+                    raise Fault({"message": _UNREADABLE}, ModelErrorKind.BAD_REPLY)
             gathered = Gathered(lambda _: None)
             gathered.add(came | {"usage": None})
             return came | {"choices": gathered.completion()["choices"]}
