@@ -332,10 +332,13 @@ def _bounded(text: str, limit: int) -> str:
     return kept if kept == text else f"{kept}… [cut, {len(text):,} characters in all]"
 
 
+_CUT_SHORT = "… [this summary ends early: its model's answer was cut off]"
+
+
 def _text_of(reply: Reply) -> str:
     if reply.tool_calls:
         called = quote(reply.tool_calls[0].name, 60)
         raise _NoSummary(f"asked for a summary, the model called {called}")
     if not reply.content.strip():
         raise _NoSummary("asked for a summary, the model said nothing")
-    return reply.content.strip()
+    return reply.content.strip() + (_CUT_SHORT if reply.stop else "")

@@ -346,3 +346,123 @@ async def test_a_model_of_ollama_is_asked_and_nobody_else(
     reply = await asyncio.wait_for(conversation.ask(Said("Yes.")), 60)
     assert reply.content == "Yes."
     assert [asked.path for asked in server.asked] == ["/api/chat"]
+
+
+def openai(message: Json, finish: str | None = "stop", **more: Any) -> Json:
+    return {
+        "id": "1",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+    } | more
+
+
+def gemini(*parts: Json, finish: str = "STOP") -> Json:
+    candidate = {"index": 0, "content": {"parts": list(parts)}, "finishReason": finish}
+    return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 3, "x": None}}
+
+
+def ollama(message: Json | None, reason: str = "stop") -> Json:
+    said = {} if message is None else {"message": {"role": "assistant"} | message}
+    return {"model": "m", "done": True, "done_reason": reason, "eval_count": None} | said
+
+
+CALLED = {"name": "f", "arguments": '{"city": "Oslo"}'}
+ODD_ANSWERS: dict[str, tuple[str, Json, str, int]] = {
+    "parts": ("openai", openai({"content": [{"type": "text", "text": "Yes."}]}), "Yes.", 0),
+    "no role": ("openai", openai({"content": "Yes."}, None), "Yes.", 0),
+    "old call": ("openai", openai({"content": None, "function_call": CALLED}), "", 1),
+    "no ids": ("openai", openai({"tool_calls": [{"function": CALLED}] * 2}), "", 2),
+    "a reference": (
+        "mistral",
+        openai({"content": [{"type": "text", "text": "Ye"}, {"type": "reference"}, "s."]}),
+        "Yes.",
+        0,
+    ),
+    "no args": ("gemini", gemini({"functionCall": {"name": "f"}}), "", 1),
+    "no counts": ("ollama", ollama({"content": "Yes."}), "Yes.", 0),
+    "no arguments": ("ollama", ollama({"tool_calls": [{"function": {"name": "f"}}]}), "", 1),
+    "no usage": (
+        "cohere",
+        {"finish_reason": "COMPLETE", "message": {"role": "assistant", "content": []}},
+        "",
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "body", "text", "calls"), ODD_ANSWERS.values(), ids=ODD_ANSWERS)
+async def test_an_answer_that_lacks_a_field_is_read(
+    server: WireServer,
+    name: str,
+    body: Json,
+    text: str,
+    calls: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = next(wire for wire in WIRES if wire.name == name)
+    reply = await Conversation(server, wire, False, monkeypatch).ask(Whole(body))
+    assert (reply.content, len(reply.tool_calls)) == (text, calls)
+    assert len({call.id for call in reply.tool_calls}) == calls
+    assert all(isinstance(json.loads(call.arguments), dict) for call in reply.tool_calls)
+
+
+AWAY, GARBLED = ModelErrorKind.UNAVAILABLE, ModelErrorKind.BAD_REPLY
+TOLD: Json = {"message": "the words of it"}
+BODIES_THAT_FAILED: dict[str, tuple[str, Json, ModelErrorKind]] = {
+    "an error for an answer": ("openai", {"error": TOLD | {"code": 502}}, AWAY),
+    "in a word": ("openai", {"error": "the words of it"}, AWAY),
+    "vllm": ("openai", TOLD | {"object": "error", "code": 400}, ModelErrorKind.BAD_REQUEST),
+    "a choice's": ("openrouter", {"choices": [{"error": TOLD, "finish_reason": "error"}]}, AWAY),
+    "broken off": ("deepseek", openai({"content": "Ye"}, "insufficient_system_resource"), AWAY),
+    "groq": ("groq", {"choices": [], "x_groq": {"error": "the words of it"}}, AWAY),
+    "quota": (
+        "openai",
+        {"error": TOLD | {"type": "insufficient_quota"}},
+        ModelErrorKind.RATE_LIMIT,
+    ),
+    "a call": ("gemini", gemini(finish="MALFORMED_FUNCTION_CALL"), GARBLED),
+    "loaded": ("ollama", ollama({"content": ""}, "load"), AWAY),
+    "ollama": ("ollama", {"error": "the words of it"}, AWAY),
+    "timeout": ("cohere", {"finish_reason": "TIMEOUT", "message": {"role": "assistant"}}, AWAY),
+}
+
+
+@both
+@pytest.mark.parametrize(
+    ("name", "body", "kind"), BODIES_THAT_FAILED.values(), ids=BODIES_THAT_FAILED
+)
+async def test_an_answer_that_says_it_failed_is_none(
+    server: WireServer,
+    name: str,
+    body: Json,
+    kind: ModelErrorKind,
+    streamed: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = next(wire for wire in WIRES if wire.name == name)
+    conversation = Conversation(server, wire, streamed, monkeypatch)
+    end = b"\n" if name == "ollama" else b"\n\n"
+    event = (b"" if name == "ollama" else b"data: ") + json.dumps(body).encode() + end
+    stream = streamed and wire.streams
+    words = "the words of it" if "the words of it" in json.dumps(body) else "broke off|a call"
+    with pytest.raises(ModelError, match=words) as caught:
+        await conversation.ask(Stream(wire.content_type, [event]) if stream else Whole(body))
+    assert caught.value.kind is kind
+
+
+AMAZONS = {
+    "throttlingException": ModelErrorKind.RATE_LIMIT,
+    "modelStreamErrorException": AWAY,
+    "validationException": ModelErrorKind.BAD_REQUEST,
+}
+
+
+@pytest.mark.parametrize(("exception", "kind"), AMAZONS.items())
+async def test_an_error_of_amazons_stream_is_told(
+    server: WireServer, exception: str, kind: ModelErrorKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire: Any = next(wire for wire in WIRES if wire.name == "bedrock")
+    conversation = Conversation(server, wire, True, monkeypatch)
+    pieces = [*wire.pieces(Said("Once"))[:3], wire.event(exception, TOLD, "exception")]
+    with pytest.raises(ModelError, match="the words of it") as caught:
+        await conversation.ask(Stream(wire.content_type, pieces))
+    assert (caught.value.kind, caught.value.partial) == (kind, "Once")

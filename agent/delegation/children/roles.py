@@ -93,7 +93,8 @@ async def run_worker(worker: Child, told: Sequence[str]) -> Event | None:
             written = await written_call(worker, entry)
             if written is not None:
                 return _report(worker, written)
-            return Narrated(str(entry.body["content"]), worker.raw_tail())
+            stop = str(entry.body.get("stop") or "")
+            return Narrated(str(entry.body["content"]), worker.raw_tail(), stop)
         case OutOfIterations(limit):
             return Exhausted(limit, worker.raw_tail())
         case Repeated():

@@ -76,6 +76,8 @@ class Narrated:
     text: str
     tail: str = ""
     """End of the worker's raw tool output."""
+    stop: str = ""
+    """Why the text ends before its end, as in `agent.models.base.Reply`."""
     kind: Literal["narrated"] = "narrated"
 
 

@@ -75,8 +75,8 @@ def advance(state: State, event: Event) -> State:
     match event:
         case Reported():
             return reported(state, event)
-        case Narrated(text, tail):
-            return narrated(state, text, tail)
+        case Narrated():
+            return narrated(state, event)
         case Exhausted(limit, tail):
             return _exhausted(state, limit, tail)
         case TimedOut(seconds) | Stalled(seconds) if isinstance(state.step, RunJudge):

@@ -4,7 +4,14 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 from agent.delegation.core.arguments import Fault
-from agent.delegation.core.events import CutShort, Delta, Finish, Reported, RunOverseer
+from agent.delegation.core.events import (
+    CutShort,
+    Delta,
+    Finish,
+    Narrated,
+    Reported,
+    RunOverseer,
+)
 from agent.delegation.core.report import (
     Matched,
     Report,
@@ -80,11 +87,22 @@ def _matched(state: State, found: Matched, tail: str) -> State:
             assert_never(action.kind)
 
 
-def narrated(state: State, text: str, tail: str) -> State:
+ENDS_EARLY = {
+    "length": "the worker's answer ends early: it reached the model's limit",
+    "filter": "the worker's answer ends early: the provider's content filter cut it",
+}
+
+
+def narrated(state: State, event: Narrated) -> State:
+    text, early = event.text, ENDS_EARLY.get(event.stop)
+    warnings = (early,) if early else ()
     if state.table is None:
-        return complete(state, Finish("completed", text, "answered", resolved_by="worker"))
-    reason = "the worker ended in text, without a report"
-    return _unmatched(state, Delta(reason, text, text, raw_tail=tail, plainly=SILENT))
+        step = Finish("completed", text, "answered", resolved_by="worker", warnings=warnings)
+        return complete(state, step)
+    reason = "; ".join(("the worker ended in text, without a report", *warnings))
+    seen = Delta(reason, text, text, raw_tail=event.tail, plainly=SILENT)
+    said = Report(DEFAULT, DEFAULT, text, None, {}, text, warnings=warnings) if early else None
+    return _unmatched(state, seen, said)
 
 
 def _unmatched(

@@ -30,7 +30,6 @@ class Gathered:
         self._calls = _Calls()
         self._more: Json = {}
         self._usage: Any = None
-        self._whole: Json | None = None
         self.finish = ""
         self.said = False
         """Anything of an answer came."""
@@ -39,14 +38,16 @@ class Gathered:
         for key in _HEAD:
             if self._head.get(key) is None and chunk.get(key) is not None:
                 self._head[key] = chunk[key]
-        if chunk.get("usage") is not None:
-            self._usage = chunk["usage"]
+        of_groq = chunk.get("x_groq")
+        own = of_groq.get("usage") if isinstance(of_groq, dict) else None
+        if (usage := chunk.get("usage") or own) is not None:
+            self._usage = usage
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (0, None):
-                self._choice(choice, chunk)
+                self._choice(choice)
 
-    def _choice(self, choice: Json, chunk: Json) -> None:
+    def _choice(self, choice: Json) -> None:
         self.said = True
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
@@ -54,8 +55,10 @@ class Gathered:
         if isinstance(delta := choice.get("delta"), dict):
             self._delta(delta)
         elif isinstance(said := choice.get("message"), dict) and not self._text:
-            self._whole = chunk
-            self._say(said.get("content"))
+            calls = said.get("tool_calls")  # an answer in one piece
+            apart = enumerate(calls) if isinstance(calls, list) else ()
+            numbered = [{**call, "index": at} for at, call in apart if isinstance(call, dict)]
+            self._delta(said | {"tool_calls": numbered})
 
     def _delta(self, delta: Json) -> None:
         for key, value in delta.items():
@@ -68,7 +71,10 @@ class Gathered:
                 if key == _THOUGHTS[0] or not isinstance(delta.get(_THOUGHTS[0]), str):
                     self._thoughts.append(value)
             elif key == "refusal":
-                self._say(value)  # what people are told in place of an answer
+                if not delta.get("content"):
+                    self._say(value)  # what people are told in place of an answer
+            elif key == "function_call" and isinstance(value, dict):
+                self._calls.add({"index": 0, "function": value})  # how calls were written once
             elif key == "tool_calls" and isinstance(value, list):
                 for call in value:
                     self._calls.add(call)
@@ -85,14 +91,20 @@ class Gathered:
         """A text, or parts of which some are."""
         for part in content if isinstance(content, list) else [content]:
             if isinstance(part, dict) and isinstance(thoughts := part.get("thinking"), list):
-                self._thoughts += [
-                    str(one["text"]) for one in thoughts if isinstance(one, dict) and "text" in one
-                ]
+                self._think(thoughts)
+                continue
+            if isinstance(part, dict) and isinstance(summary := part.get("summary"), list):
+                self._think(summary)  # Databricks'
                 continue
             text = part.get("text") if isinstance(part, dict) else part
             if isinstance(text, str) and text:
                 self._pieces.append(text)
                 self._tell_on(held=bool(_HALF.search(self._pieces[-1])))
+
+    def _think(self, parts: list[Any]) -> None:
+        self._thoughts += [
+            str(one["text"]) for one in parts if isinstance(one, dict) and "text" in one
+        ]
 
     def _tell_on(self, *, held: bool) -> None:
         """Some servers cut a character in two: the first half waits for the other."""
@@ -120,8 +132,6 @@ class Gathered:
 
     def completion(self) -> Json:
         """The answer as it would have come in one piece."""
-        if self._whole is not None:
-            return self._whole
         message: Json = {"role": "assistant", "content": self.text or None}
         message |= self._more
         if self.thoughts:
@@ -173,8 +183,7 @@ class _Calls:
             call = next((one for one in self._calls if one["id"] == id_), None)
         else:
             call = self._calls[-1] if self._calls else None
-        another = call is not None and id_ and call["id"] and id_ != call["id"]
-        if call is None or (another and function.get("name")):
+        if call is None or (function.get("name") and _is_another(call, id_)):
             call = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
             self._calls.append(call)
             if isinstance(number, int):
@@ -183,6 +192,21 @@ class _Calls:
 
     def whole(self) -> list[Json]:
         return self._calls
+
+
+def _is_another(call: Json, id_: object) -> bool:
+    """Whether a piece with a name begins a call of its own: it has an id of its own, or it has none
+    and the call before it is whole."""
+    if id_ and call["id"]:
+        return bool(id_ != call["id"])
+    return not id_ and _is_object(call["function"]["arguments"])
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict) if text.endswith("}") else False
+    except (ValueError, RecursionError):
+        return False
 
 
 def _joined(text: str) -> str:
@@ -197,9 +221,7 @@ def join_details(details: list[Any], pieces: list[Any]) -> None:
     together. Text grows; what else there is, a signature for instance, comes once."""
     for piece in pieces:
         last: Any = details[-1] if details else None
-        if not (isinstance(piece, dict) and isinstance(last, dict)) or any(
-            piece.get(key) != last.get(key) for key in ("type", "index")
-        ):
+        if not (isinstance(piece, dict) and isinstance(last, dict) and _of_one(last, piece)):
             details.append(piece)
             continue
         grown = {
@@ -208,6 +230,11 @@ def join_details(details: list[Any], pieces: list[Any]) -> None:
             if isinstance(last.get(key), str) and isinstance(piece.get(key), str)
         }
         details[-1] = {**last, **{k: v for k, v in piece.items() if v is not None}, **grown}
+
+
+def _of_one(detail: Json, piece: Json) -> bool:
+    ids = {detail.get("id"), piece.get("id")} - {None}
+    return len(ids) < 2 and all(detail.get(key) == piece.get(key) for key in ("type", "index"))
 
 
 def think(blocks: list[Any], pieces: list[Any]) -> None:

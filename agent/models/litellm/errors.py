@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from agent.models.base import ModelError, ModelErrorKind, ModelSpec, host_of
+from agent.models.litellm.mending import Fault
 from agent.models.retry import read_retry_after
 from storage.records.entries import Json
 
@@ -38,8 +39,18 @@ _NAMED = {
     "rate_limit": ModelErrorKind.RATE_LIMIT,
     "authentication": ModelErrorKind.AUTH,
     "invalid_api_key": ModelErrorKind.AUTH,
+    "permission": ModelErrorKind.AUTH,
+    "billing": ModelErrorKind.AUTH,
+    "not_found": ModelErrorKind.AUTH,
+    "insufficient_quota": ModelErrorKind.RATE_LIMIT,
+    "RESOURCE_EXHAUSTED": ModelErrorKind.RATE_LIMIT,
+    "tool_use_failed": ModelErrorKind.BAD_REPLY,
     "invalid_request": ModelErrorKind.BAD_REQUEST,
 }
+_GARBLED = "tool_use_failed"
+"""Groq's word where the model wrote a call that cannot be read: another try often goes well."""
+_KEY_REFUSED = "API_KEY_INVALID"
+"""Google's word, beside a 400."""
 
 
 def translated(spec: ModelSpec, error: Exception) -> ModelError:
@@ -49,6 +60,8 @@ def translated(spec: ModelSpec, error: Exception) -> ModelError:
 
     for cause in _chain(error):
         match cause:
+            case Fault():
+                return model_error(spec, cause.kind or kind_of_failure(cause.said), str(cause))
             case httpx.HTTPStatusError():
                 return _refused(spec, cause.response)
             case httpx.TimeoutException():
@@ -69,7 +82,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     def walk(current: BaseException | None) -> Iterator[BaseException]:
         while current is not None and not isinstance(current, ModelError):
             yield current
-            current = current.__cause__ or current.__context__
+            within = getattr(current, "original_exception", None)
+            current = within or current.__cause__ or current.__context__
 
     return islice(walk(error), 20)
 
@@ -81,6 +95,10 @@ def _refused(spec: ModelSpec, response: Any) -> ModelError:
     kind = kind_of(status)
     if kind is ModelErrorKind.BAD_REQUEST and CONTEXT_LENGTH.search(body):
         kind = ModelErrorKind.CONTEXT_LENGTH
+    elif kind is ModelErrorKind.BAD_REQUEST and _GARBLED in body:
+        kind = ModelErrorKind.BAD_REPLY
+    elif kind is ModelErrorKind.BAD_REQUEST and _KEY_REFUSED in body:
+        kind = ModelErrorKind.AUTH
     text = f"HTTP {status} {_phrase(status)}".strip()
     if detail := _detail(body):
         text = f"{text}: {detail}"
@@ -95,7 +113,7 @@ def kind_of(status: int) -> ModelErrorKind:
             return ModelErrorKind.CONTEXT_LENGTH
         case 429:
             return ModelErrorKind.RATE_LIMIT
-        case 408 | 409 | 425:
+        case 408 | 409 | 424 | 425:  # 424: Bedrock's, where the model failed
             return ModelErrorKind.UNAVAILABLE
         case _ if status >= 500:
             return ModelErrorKind.UNAVAILABLE
@@ -110,10 +128,9 @@ def kind_of_failure(said: Json) -> ModelErrorKind:
         return ModelErrorKind.CONTEXT_LENGTH
     if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3:
         code = int(code)
-    if isinstance(code, int) and 400 <= code < 600:
-        return kind_of(code)
+    numbered = kind_of(code) if isinstance(code, int) and 400 <= code < 600 else None
     named = (kind for name, kind in _NAMED.items() if name in words)
-    return next(named, ModelErrorKind.UNAVAILABLE)
+    return numbered or next(named, ModelErrorKind.UNAVAILABLE)
 
 
 def _own(spec: ModelSpec, error: Exception) -> ModelError:
@@ -170,6 +187,7 @@ def _detail(body: str) -> str:
             {"error": {"message": str(text)}}
             | {"error": str(text)}
             | {"message": str(text)}
+            | {"Message": str(text)}
             | {"detail": str(text)}
             | [{"error": {"message": str(text)}}, *_]
         ):

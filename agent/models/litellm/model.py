@@ -194,6 +194,9 @@ class LitellmModel:
             raise model_error(spec, ModelErrorKind.AUTH, text)
         if request.tools:
             arguments["tools"] = list(request.tools)
+            if not self._takes("tools", model, provider):
+                # litellm's list is of known models; a server knows its own.
+                arguments["allowed_openai_params"] = ["tools"]
             wish = tool_choice(request, provider) if Extra.WISH not in without else ""
             if wish and self._takes("tool_choice", model, provider):
                 arguments["tool_choice"] = wish

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
+from agent.models.base import ModelErrorKind
+from agent.models.litellm.mending import Fault, mended
 from storage.records.entries import Json
 
 OPENAI = "openai"
@@ -64,7 +67,13 @@ _LOG_IN_FIRST = (
     "as the user that runs Bough"
 )
 
+_GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 _MODEL_ARMOR = "MODEL_ARMOR"
+_OF_BEDROCK = {
+    "throttlingException": ModelErrorKind.RATE_LIMIT,
+    "validationException": ModelErrorKind.BAD_REQUEST,
+}
+"""What it says in a stream that is no passing fault of its own."""
 _OF_COHERE = {"MAX_TOKENS": "length", "ERROR_LIMIT": "length", "ERROR_TOXIC": "content_filter"}
 
 _LITELLMS_OWN = "provider_specific_fields"
@@ -171,30 +180,101 @@ def keep_off_the_network(litellm: Any) -> None:
 
 
 def mend_readers() -> None:
-    """litellm's reader of Ollama's stream takes an error for a fault of its own, and loses words
-    where a tag of thinking is cut between two lines. And a block of Vertex's Model Armor is none of
-    the blocks that litellm knows. Once for the process."""
-    place = importlib.import_module("litellm.llms.ollama.chat.transformation")
-    reader = place.OllamaChatCompletionResponseIterator
-    parse = reader.chunk_parser
-    if not hasattr(parse, "__wrapped__"):
-
-        @functools.wraps(parse)
-        def parsed(self: Any, chunk: Json) -> Any:
-            if words := chunk.get("error"):
-                raise place.OllamaError(status_code=503, message=str(words), headers={})
-            said = chunk["message"].get("content")
-            found = parse(self, chunk | {"message": chunk["message"] | {"content": ""}})
-            found.choices[0].delta.content = said or None
-            return found
-
-        reader.chunk_parser = parsed
+    """Whatever litellm reads goes through `mended` first: each answer in one piece, and each event
+    of a stream that it reads itself. Once for the process."""
+    _mend_answers(importlib.import_module("litellm.llms.custom_httpx.http_handler"))
+    _mend_ollama(importlib.import_module("litellm.llms.ollama.chat.transformation"))
+    _mend_bedrock(importlib.import_module("litellm.llms.bedrock.chat.invoke_handler"))
+    for place, reader in (
+        (_GEMINI, "ModelResponseIterator"),
+        ("litellm.llms.anthropic.chat.handler", "ModelResponseIterator"),
+    ):
+        _mend_events(getattr(importlib.import_module(place), reader), "chunk_parser")
     _mend_cohere()
     _mend_reasons()
 
 
+def _mend_answers(place: Any) -> None:
+    post = place.AsyncHTTPHandler.post
+    if hasattr(post, "of_bough"):
+        return
+
+    @functools.wraps(post)
+    async def posted(*args: Any, **named: Any) -> Any:
+        response = await post(*args, **named)
+        if named.get("stream"):
+            return response
+        try:
+            body = response.json()
+        except ValueError:
+            return response  # litellm says that it cannot be read
+        if isinstance(body, dict):
+            response._content = json.dumps(mended(body)).encode()
+        return response
+
+    posted.of_bough = True  # type: ignore[attr-defined]  # litellm wraps it too
+    place.AsyncHTTPHandler.post = posted
+
+
+def _mend_events(reader: Any, name: str) -> None:
+    parse = getattr(reader, name)
+    if hasattr(parse, "__wrapped__"):
+        return
+
+    @functools.wraps(parse)
+    def parsed(self: Any, *event: Json, **named: Json) -> Any:
+        return parse(self, mended(*event, *named.values()))
+
+    setattr(reader, name, parsed)
+
+
+def _mend_ollama(place: Any) -> None:
+    """litellm loses words where a tag of thinking is cut between two lines, and takes calls that
+    come in two lines for one."""
+    reader = place.OllamaChatCompletionResponseIterator
+    parse = reader.chunk_parser
+    if hasattr(parse, "__wrapped__"):
+        return
+
+    @functools.wraps(parse)
+    def parsed(self: Any, chunk: Json) -> Any:
+        chunk = mended(chunk)
+        said = chunk["message"].get("content")
+        found = parse(self, chunk | {"message": chunk["message"] | {"content": ""}})
+        delta = found.choices[0].delta
+        delta.content = said or None
+        for call in delta.tool_calls or ():
+            self.bough_calls = getattr(self, "bough_calls", -1) + 1
+            call.index, call.id = self.bough_calls, call.id or f"call_{uuid4().hex}"
+        return found
+
+    reader.chunk_parser = parsed
+
+
+def _mend_bedrock(place: Any) -> None:
+    """Amazon's library knows the errors of a stream by a shape that lacks some of them."""
+    decoder = place.AWSEventStreamDecoder
+    parse = decoder._parse_message_from_event
+    _mend_events(decoder, "converse_chunk_parser")
+    if hasattr(parse, "__wrapped__"):
+        return
+
+    @functools.wraps(parse)
+    def parsed(self: Any, event: Any) -> Any:
+        came = event.to_response_dict()
+        if (name := came["headers"].get(":exception-type")) is not None:
+            try:
+                said = json.loads(came["body"])
+            except ValueError:
+                said = {}
+            raise Fault(said if isinstance(said, dict) else {}, _OF_BEDROCK.get(name))
+        return parse(self, event)
+
+    decoder._parse_message_from_event = parsed
+
+
 def _mend_cohere() -> None:
-    """litellm does not read why Cohere's answer ended."""
+    """litellm reads neither why Cohere's answer ended, nor its thinking."""
     config = importlib.import_module(
         "litellm.llms.cohere.chat.v2_transformation"
     ).CohereV2ChatConfig
@@ -205,9 +285,11 @@ def _mend_cohere() -> None:
     @functools.wraps(read)
     def transformed(self: Any, *args: Any, raw_response: Any, **named: Any) -> Any:
         found = read(self, *args, raw_response=raw_response, **named)
-        reason = _OF_COHERE.get(str(raw_response.json().get("finish_reason")))
-        if reason is not None:
-            found.choices[0].finish_reason = reason
+        said, choice = raw_response.json(), found.choices[0]
+        choice.finish_reason = _OF_COHERE.get(said.get("finish_reason"), choice.finish_reason)
+        parts = said["message"].get("content") or []
+        if thoughts := "".join(str(part.get("thinking") or "") for part in parts):
+            choice.message.reasoning_content = thoughts
         return found
 
     config.transform_response = transformed
@@ -216,9 +298,8 @@ def _mend_cohere() -> None:
 def _mend_reasons() -> None:
     reasons = importlib.import_module("litellm.litellm_core_utils.core_helpers")._FINISH_REASON_MAP
     reasons.setdefault("model_length", "length")  # Mistral's
-    gemini = importlib.import_module(
-        "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
-    ).VertexGeminiConfig
+    reasons.setdefault("model_context_window_exceeded", "length")  # Claude's
+    gemini = importlib.import_module(_GEMINI).VertexGeminiConfig
     reasons.setdefault(_MODEL_ARMOR, "content_filter")
     gemini._GEMINI_FINISH_REASON_KEYS |= {_MODEL_ARMOR}
 

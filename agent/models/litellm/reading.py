@@ -81,7 +81,7 @@ def _name_calls(calls: list[Json]) -> list[Json]:
             id_ = f"{wanted}-{next(numbers.setdefault(wanted, count(2)))}"
         call["id"] = id_
         taken.add(id_)
-        function = call["function"]
+        function = call.setdefault("function", {})
         arguments = function.get("arguments") or "{}"
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)

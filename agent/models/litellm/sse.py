@@ -69,6 +69,8 @@ class Events:
         name, colon, value = line.removeprefix("\ufeff").partition(":")
         if colon and name == "data":
             yield from self._data_line(value.strip())
+        elif colon and name == "error" and (told := _object(value)) is not None:
+            yield {"error": told}  # llama.cpp's
         elif not line.strip():
             if self._data:
                 raise NoEvent(_UNREADABLE)

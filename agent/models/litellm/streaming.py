@@ -13,7 +13,8 @@ from typing import Any, Protocol
 from agent.models.base import ModelErrorKind, ModelSpec
 from agent.models.heard import Listener
 from agent.models.litellm.chunks import Gathered, think
-from agent.models.litellm.errors import kind_of_failure, model_error
+from agent.models.litellm.errors import model_error
+from agent.models.litellm.mending import check
 from agent.models.litellm.reading import in_text
 from agent.models.litellm.sse import Events, NoEvent
 from agent.models.litellm.usage import in_one_piece
@@ -26,7 +27,11 @@ AFTER_THE_END = 5.0
 
 _READ_HERE = frozenset(
     {
+        "CometAPIChatCompletionStreamingHandler",
+        "DatabricksChatResponseIterator",
+        "OVHCloudChatCompletionStreamingHandler",
         "OpenAIChatCompletionStreamingHandler",
+        "SnowflakeStreamingHandler",
         "GroqChatCompletionStreamingHandler",
         "MistralChatResponseIterator",
         "OpenRouterChatCompletionStreamingHandler",
@@ -70,7 +75,7 @@ async def streamed(litellm: Any, spec: ModelSpec, arguments: Json, listener: Lis
             await stream.fetch_stream()  # Gemini's: litellm opens it when it is first read
         reader = stream.completion_stream
         response = getattr(reader, "http_response", None)
-        if type(reader).__name__ in _READ_HERE and response is not None:
+        if response is not None and _is_read_here(reader, response):
             try:
                 gathered = await _read_here(spec, response, listener, alive)
             finally:
@@ -80,6 +85,12 @@ async def streamed(litellm: Any, spec: ModelSpec, arguments: Json, listener: Lis
             return await _read_there(litellm, spec, stream, arguments, listener, alive)
         finally:
             await stream.aclose()
+
+
+def _is_read_here(reader: Any, response: Any) -> bool:
+    """Snowflake speaks Anthropic's protocol too, at an address of its own."""
+    names = {kind.__name__ for kind in type(reader).__mro__}
+    return bool(names & _READ_HERE) and not str(response.url).endswith("/messages")
 
 
 async def _read_here(spec: ModelSpec, response: Any, listener: Listener, alive: Alive) -> Gathered:
@@ -100,7 +111,7 @@ async def _read_events(
     import httpx
 
     def take(chunk: Json) -> None:
-        _check(spec, chunk)
+        check(chunk)
         gathered.add(chunk)
         alive(ended=bool(gathered.finish))
 
@@ -124,16 +135,6 @@ async def _read_events(
     if events.any and not (gathered.finish or events.done):
         text = "the connection was cut in the middle of the answer"
         raise model_error(spec, ModelErrorKind.UNAVAILABLE, text)
-
-
-def _check(spec: ModelSpec, chunk: Json) -> None:
-    """A server that fails in the middle of an answer can say so only there."""
-    error = chunk.get("error")
-    if not error:
-        return
-    said = error if isinstance(error, dict) else {"message": error}
-    kind = kind_of_failure(said)
-    raise model_error(spec, kind, str(said.get("message") or "it failed without a word"))
 
 
 def _as_response(litellm: Any, gathered: Gathered) -> Any:

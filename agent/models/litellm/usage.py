@@ -94,20 +94,9 @@ def _mend_openai(place: Any) -> None:
         answer = named.get("response_object")
         if isinstance(answer, dict) and "usage" in answer:
             named["response_object"] = answer | {"usage": readable_usage(answer["usage"])}
-            _drop_empty_parts(answer)
         return convert(*args, **named)
 
     setattr(place, convert.__name__, converted)
-
-
-def _drop_empty_parts(answer: Mapping[str, Any]) -> None:
-    """Of calls: Snowflake puts an empty `custom` beside each function. Changes the answer."""
-    for choice in answer.get("choices") or ():
-        said = choice.get("message") if isinstance(choice, dict) else None
-        calls = said.get("tool_calls") if isinstance(said, dict) else None
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and not call.get("custom"):
-                call.pop("custom", None)
 
 
 def _give_object(config: Any, name: str, field: str) -> None:

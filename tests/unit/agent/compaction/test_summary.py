@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -449,3 +450,22 @@ async def test_two_compactions_in_a_row_lose_nothing() -> None:
             told = f"question {number}.{turn} "
             assert [told in first, told in second, told in kept].count(True) == 1
     assert "the summary" in second and kept.count("the summary") == 1
+
+
+class CutOff(Watched):
+    """Its answers reach the limit of their length."""
+
+    async def complete(self, request: Request) -> Reply:
+        return replace(await super().complete(request), stop="length")
+
+
+async def test_a_summary_that_was_cut_off_says_so() -> None:
+    path = SmallPath()
+    path.user()
+    cut_off = CutOff(Rule(reply=Answer(text="They greeted and")))
+    summary = await summarise(cut_off, SPEC, whole(path))
+    assert (
+        summary.text
+        == "They greeted and… [this summary ends early: its model's answer was cut off]"
+    )
+    assert (await summarise(says("s"), SPEC, whole(path))).text == "s"

@@ -269,3 +269,14 @@ def test_on_every_route_the_books_fold_to_the_state_and_limits_hold(data: Any) -
             assert shown[-3:] == ["words", "retry", "stop"]
     stored = [event_from_json(event_to_json(event)) for event in events]
     assert fold(stored) == state
+
+
+@pytest.mark.parametrize(("stop", "why"), [("length", "model's limit"), ("filter", "filter cut")])
+def test_a_result_says_that_the_workers_answer_ends_early(stop: str, why: str) -> None:
+    cut = Narrated("Once upon", "", stop)
+    (warning,) = finished(after(begin(TASK), cut)).warnings
+    assert "ends early" in warning and why in warning
+    with_table = after(begin(replace(TASK, table=TABLE)), cut)
+    assert isinstance(with_table.step, RunWorker)
+    assert why in with_table.step.told[-1]
+    assert finished(after(begin(TASK), Narrated("a"))).warnings == ()
