@@ -44,37 +44,39 @@ ROWS = ("sessions", "people")
 """Commands about rows of the database: whatever is wrong with them is a fault of usage."""
 
 
+def _hush(command: str) -> None:
+    """Keep log lines away from what a command prints itself."""
+    match command:
+        case "init":
+            logging.getLogger().setLevel(logging.ERROR)
+        case "doctor":
+            logging.getLogger().setLevel(logging.WARNING)
+            logging.getLogger("agent.tools.mcp").setLevel(logging.ERROR)  # what servers write
+        case "sessions" | "people" | "db":
+            logging.getLogger().setLevel(logging.WARNING)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Carry a parsed command out; its exit status."""
     path: Path | None = getattr(arguments, "config", None)
     verbose: bool = getattr(arguments, "verbose", False)
     log_to_stderr(logging.DEBUG if verbose else logging.INFO, environment_secrets(os.environ))
+    if not verbose:
+        _hush(arguments.command)
     try:
         _take_env_files(arguments)
         match arguments.command:
             case "demo":
                 return hands() if arguments.hands else tour()
             case "init":
-                if not verbose:
-                    logging.getLogger().setLevel(logging.ERROR)  # it would mix with the questions
                 return init(path)
             case "doctor":
-                if not verbose:
-                    logging.getLogger().setLevel(logging.WARNING)  # its lines say the same
-                    # What MCP servers write would mix with what is found out.
-                    logging.getLogger("agent.tools.mcp").setLevel(logging.ERROR)
                 return asyncio.run(mend(path) if arguments.fix else examine(path))
             case "sessions":
-                if not verbose:
-                    logging.getLogger().setLevel(logging.WARNING)
                 return asyncio.run(manage(arguments, _of_database(path)))
             case "people":
-                if not verbose:
-                    logging.getLogger().setLevel(logging.WARNING)
                 return asyncio.run(look_after(arguments, _of_database(path)))
             case "db":
-                if not verbose:
-                    logging.getLogger().setLevel(logging.WARNING)
                 if arguments.action == "copy":  # which names its databases itself
                     return keep(arguments, _configured(path))
                 return keep(arguments, _of_database(path))

@@ -2,16 +2,22 @@
 
 import asyncio
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 
 from agent.tools.base import Call, Setting
+from agent.tools.files.workspace import FileType, Workspace, shown
 from agent.tools.terminal.sandbox.output import Output
 from agent.tools.terminal.sandbox.process import Ended, Running
 from agent.tools.terminal.shell import Left
 from storage.records.inbox_outbox import Arrival, Event, InboxKind
 from storage.records.speakers import speaker_of
-from storage.records.tools.commands import Command
+from storage.records.tools.commands import Command, CommandDraft, Shell
 from storage.store import Transaction
 
+MOST_LOOKED_AT = 10_000
+"""Files and folders of a workspace that are looked at for what a command changed."""
+TICK = 0.01
+"""Seconds by which a file system's clock may be behind."""
 _BACK = 200
 """Entries in which is looked for who speaks."""
 
@@ -92,3 +98,38 @@ def tell(tx: Transaction, command: Command, text: str) -> None:
             f"command:{command.id}", InboxKind.EVENT, command.address, asdict(event), command.home
         )
     )
+
+
+def newer(workspace: Workspace, since: float) -> list[str]:
+    """Files changed since then (Unix seconds), of so many as are looked at. Blocks."""
+    earliest = int(1e9 * (since - TICK))
+    items = islice(workspace.walk(), MOST_LOOKED_AT)
+    return [
+        shown(one.path)
+        for one in items
+        if one.type is FileType.FILE and one.state.mtime_ns >= earliest
+    ]
+
+
+def draft(tx: Transaction, wanted: Wanted, before: Shell) -> CommandDraft:
+    return CommandDraft(
+        session=wanted.call.session,
+        home=wanted.setting.home,
+        address=wanted.call.address,
+        person=wanted.call.person,
+        private=is_private(tx, wanted.call.entry),
+        child=wanted.setting.child,
+        tool=wanted.tool,
+        line=wanted.line,
+        directory=before.directory,
+        background=wanted.background,
+    )
+
+
+def child_ended(tx: Transaction, session: int) -> bool:
+    """Whether the delegation is over that a child's session belongs to."""
+    journal = tx.tree.session(session).parent_session
+    above = tx.tree.session(journal).parent_session if journal is not None else None
+    if above is None:
+        return False
+    return all(row.journal != journal for row in tx.delegations.unfinished(above))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from agent.errors import ToolError
@@ -17,7 +16,16 @@ from agent.tools.base import Call, Changed, Setting
 from agent.tools.files.common import FILE_THREADS
 from agent.tools.files.workspace import FileType, Workspace, WorkspaceError, shown
 from agent.tools.terminal import shell, telling
-from agent.tools.terminal.commands import Going, Over, Seen, Wanted, is_private, tell
+from agent.tools.terminal.commands import (
+    Going,
+    Over,
+    Seen,
+    Wanted,
+    child_ended,
+    draft,
+    newer,
+    tell,
+)
 from agent.tools.terminal.elsewhere import OtherCommands, ended_without_us, heard
 from agent.tools.terminal.named_files import Named, Written, named
 from agent.tools.terminal.sandbox.bubblewrap import environment
@@ -32,7 +40,7 @@ from agent.tools.terminal.sandbox.quota import Quotas, Stored
 from agent.tools.terminal.shell import Left
 from storage.interchange.redaction import redactor
 from storage.records.entries import Json
-from storage.records.tools.commands import Command, CommandDraft, CommandState, Shell
+from storage.records.tools.commands import Command, CommandState, Shell
 from storage.store import Store, Transaction
 
 log = logging.getLogger(__name__)
@@ -41,12 +49,8 @@ OUTPUTS = ".outputs"
 """Folder of the workspace for output that is too long to be shown."""
 LOOK_EVERY = 1.0
 """Seconds between looks whether the child is still there that began a command."""
-MOST_LOOKED_AT = 10_000
-"""Files and folders of a workspace that are looked at for what a command changed."""
 MOST_CHANGED = 100
 """Files that are said to be changed."""
-TICK = 0.01
-"""Seconds by which a file system's clock may be behind."""
 INTERRUPTED = "it was interrupted"
 STOPPED = "somebody stopped it"
 CLOSED = "the gateway ended first; nobody knows what came of it"
@@ -276,7 +280,7 @@ class Terminal:
         session = going.wanted.call.session
         while going.wanted.setting.child:
             await asyncio.sleep(LOOK_EVERY)
-            if await self.store.read(lambda tx: _child_ended(tx, session)):
+            if await self.store.read(lambda tx: child_ended(tx, session)):
                 return _end(going, "the agent that began it has ended")
 
     async def _run(self, going: Going) -> Over:
@@ -387,7 +391,7 @@ class Terminal:
         wanted, command = going.wanted, going.command
         if not wanted.setting.child or command is None:
             return ()
-        look = partial(_newer, self.workspace(wanted.setting.home), command.started)
+        look = partial(newer, self.workspace(wanted.setting.home), command.started)
         try:
             found = await FILE_THREADS.run(wanted.call.address, look, patient=True)
         except WorkspaceError:
@@ -428,7 +432,7 @@ class Terminal:
 
     async def _started(self, wanted: Wanted, before: Shell) -> Command:
         def work(tx: Transaction) -> Command:
-            command = tx.commands.start(_draft(tx, wanted, before))
+            command = tx.commands.start(draft(tx, wanted, before))
             self.elsewhere.begin(tx, command)
             return command
 
@@ -488,43 +492,8 @@ def _is_folder(workspace: Workspace, path: str) -> bool:
         return False
 
 
-def _newer(workspace: Workspace, since: float) -> list[str]:
-    """Files changed since then (Unix seconds), of so many as are looked at. Blocks."""
-    earliest = int(1e9 * (since - TICK))
-    items = islice(workspace.walk(), MOST_LOOKED_AT)
-    return [
-        shown(one.path)
-        for one in items
-        if one.type is FileType.FILE and one.state.mtime_ns >= earliest
-    ]
-
-
 def _end(going: Going, why: str) -> None:
     going.why = going.why or why
     going.ending.set()
     if going.running is not None:
         going.running.end(why)
-
-
-def _draft(tx: Transaction, wanted: Wanted, before: Shell) -> CommandDraft:
-    return CommandDraft(
-        session=wanted.call.session,
-        home=wanted.setting.home,
-        address=wanted.call.address,
-        person=wanted.call.person,
-        private=is_private(tx, wanted.call.entry),
-        child=wanted.setting.child,
-        tool=wanted.tool,
-        line=wanted.line,
-        directory=before.directory,
-        background=wanted.background,
-    )
-
-
-def _child_ended(tx: Transaction, session: int) -> bool:
-    """Whether the delegation is over that a child's session belongs to."""
-    journal = tx.tree.session(session).parent_session
-    above = tx.tree.session(journal).parent_session if journal is not None else None
-    if above is None:
-        return False
-    return all(row.journal != journal for row in tx.delegations.unfinished(above))

@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_used_is_a_fault_too(
 ) -> None:
     path = tmp_path / "character.md"
     path.write_bytes(content)
-    with pytest.raises(ConfigError, match=f"chats.{GROUP}.instructions: .*{said}"):
+    with pytest.raises(ConfigError, match=f'chats."{GROUP}".instructions: .*{said}'):
         loaded(tmp_path, f"[chats.\"{GROUP}\"]\ninstructions = 'file:{path}'")
 
 
@@ -114,5 +114,5 @@ def test_a_chats_model_must_be_configured(tmp_path: Path) -> None:
 
 
 def test_a_chats_busy_is_one_of_three(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"chats\.telegram:5\.busy"):
+    with pytest.raises(ConfigError, match=r'chats\."telegram:5"\.busy'):
         loaded(tmp_path, '[chats."telegram:5"]\nbusy = "never"')
