@@ -61,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path | None = getattr(arguments, "config", None)
     verbose: bool = getattr(arguments, "verbose", False)
     log_to_stderr(logging.DEBUG if verbose else logging.INFO, environment_secrets(os.environ))
-    if not verbose:
-        _hush(arguments.command)
     try:
+        if not verbose:
+            _hush(arguments.command)
         _take_env_files(arguments)
         match arguments.command:
             case "demo":
