@@ -58,7 +58,9 @@ class Ballast:
                     removed += 1
             self._given += removed
         if removed:
-            log.error(
+            # Each time that it begins is an error; that more was needed is said beside it.
+            log.log(
+                logging.ERROR if self._given == removed else logging.INFO,
                 "the disk of the database is full: %d of %d parts of its ballast in %s were given "
                 "up, so that the bot goes on. Free some space now; bough doctor lists workspaces",
                 self._given,

@@ -83,7 +83,8 @@ class Sqlite:
             return self.file.is_file() and self.file.stat().st_size > 0
         except OSError as error:
             why = error.strerror or "the system does not say why"
-            raise StoreUnavailable(f"{self.file} cannot be looked at: {why}") from error
+            text = f"{self.file} cannot be looked at: {why}; {_GIVE_ACCESS}"
+            raise StoreUnavailable(text) from error
 
     def warning(self) -> str:
         return used_beside_rescued(self.file)
@@ -373,13 +374,16 @@ def _descriptor(file: Path) -> int:
     return _descriptors[key]
 
 
+_GIVE_ACCESS = "give this user write access to the file and its folder or set [storage] url"
+
+
 def _way_out(error: BaseException | None, file: Path) -> str:
     # The low byte is the error's family; sqlite3 gives no code for errors of its own.
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_CANTOPEN if not file.parent.is_dir():
             return f"the folder {file.parent} is not there: create it or set [storage] url"
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            return "give this user write access to the file and its folder or set [storage] url"
+            return _GIVE_ACCESS
         case code if code in _DAMAGED:
             return (
                 "the file is damaged or no SQLite database: put a backup in its place, or move it "

@@ -90,7 +90,7 @@ def as_nobody(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         (read_only_file, ["chat", "sessions"]),
         (read_only_folder, ["chat", "sessions"]),
         (closed_folder, ["chat", "sessions"]),
-        (no_file_in_a_read_only_folder, ["chat", "sessions"]),
+        (no_file_in_a_read_only_folder, ["chat"]),  # others make none
         (secret_file, ["chat", "sessions"]),
         (lock_file_of_root, ["chat"]),
     ],
@@ -104,6 +104,7 @@ def test_what_may_not_be_used_is_one_message_that_says_what_to_do(
     for command in commands:
         ended = as_nobody(command, folder)
         assert ended.returncode in (1, 2), ended
-        assert ended.stderr.startswith("bough: ") and ended.stderr.count("\n") == 1, ended.stderr
+        said = [line for line in ended.stderr.splitlines() if "working on sqlite" not in line]
+        assert len(said) == 1 and said[0].startswith("bough: "), ended.stderr
         assert "write access" in ended.stderr and "[storage] url" in ended.stderr
         assert (file.read_bytes() if file.exists() else None) == before

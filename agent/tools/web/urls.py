@@ -34,6 +34,7 @@ _NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
 _KEPT = "!$&'()*+,;=:@/?%~-._[]"
 """Of the path and the query, what is sent as it stands; the rest is escaped."""
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+_HIDDEN_STEP = re.compile(r"(?:%2f|%5c)\.\.|\.\.(?:%2f|%5c)", re.IGNORECASE)
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 """What means the same whether it is escaped or not (RFC 3986): rules see it as it is."""
 
@@ -117,6 +118,11 @@ def parse_url(text: str, base: Target | None = None, allowed: Allowed | None = N
     if allowed is not None and not allowed.covers(host, port):
         _check_port(port)
     path = _without_dots(_sendable(parts.path or "/"))
+    if _HIDDEN_STEP.search(path):
+        # One server reads a step up here, another a name: a rule could not say which is meant.
+        raise ToolError(
+            f"{quote(text)}: an escaped slash beside .. is refused; write the path plain"
+        )
     path += f"?{_sendable(parts.query)}" if parts.query else ""
     return Target(parts.scheme, host, port, path)
 

@@ -145,3 +145,12 @@ def test_the_operators_own_hosts_may_have_any_port() -> None:
 def test_an_entry_that_is_no_host_is_an_error(entry: str) -> None:
     with pytest.raises(ToolError):
         allowed_hosts([entry])
+
+
+@pytest.mark.parametrize(
+    "path", ["/a/..%2fb", "/a%2F../b", "/a/%2e%2e%5Cb", "/a/..%2Fb?x=1"], ids=range(4)
+)
+def test_a_step_up_behind_an_escaped_slash_is_refused(path: str) -> None:
+    with pytest.raises(ToolError, match="escaped slash"):
+        parse_url(f"http://example.com{path}")
+    assert parse_url("http://example.com/a%2fb..c").path == "/a%2fb..c"
