@@ -153,4 +153,4 @@ def test_an_entry_that_is_no_host_is_an_error(entry: str) -> None:
 def test_a_step_up_behind_an_escaped_slash_is_refused(path: str) -> None:
     with pytest.raises(ToolError, match="escaped slash"):
         parse_url(f"http://example.com{path}")
-    assert parse_url("http://example.com/a%2fb..c").path == "/a%2fb..c"
+    assert parse_url("http://example.com/a%2Fb..c").path == "/a%2Fb..c"
