@@ -76,7 +76,7 @@ async def test_the_doctor_says_what_to_install(tmp_path: Path, telegram: Telegra
     )
     said = (await process.communicate())[0].decode()
     assert process.returncode == 1
-    (line,) = (each for each in said.splitlines() if each.startswith("FAIL"))
+    (line,) = (each for each in said.splitlines() if each.startswith("FAIL  model"))
     assert line.endswith(MISSING)
     assert "Traceback" not in said
 
