@@ -28,6 +28,15 @@ settings.register_profile(
 settings.load_profile("bough")
 
 
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """Commands of ours, run in the process of the tests, make what they write private: the tests
+    after them make theirs as usual."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with all tables and no rows, to be copied: that is faster than to make one."""

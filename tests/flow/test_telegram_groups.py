@@ -64,7 +64,7 @@ async def test_nobody_in_a_group_can_write_as_somebody_else(tmp_path: Path) -> N
         await g.hears("I agree", chat=GROUP)
         g.say("hello", chat=OWNER, user=OWNER)
         await g.hears("you said: hello", chat=OWNER)
-        (first, told), (second, alone) = (r.body["messages"] for r in g.models.requests)
+        (first, told), (second, alone) = (r.messages for r in g.models.requests)
         assert told["content"] == (
             "[telegram:1002] Olga: hi\n| Olga: yes\n| [telegram:1001] Olga: I agree"
         )
