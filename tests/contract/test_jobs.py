@@ -388,3 +388,19 @@ async def test_a_process_that_is_killed_while_it_takes_over_keeps_nobody_from_do
     async with working(here, advance), working(there, advance):
         await until(lambda: seen == [session])
         await until_not_working(here, session)
+
+
+@pytest.mark.parametrize("steps", range(1, 30, 4))
+async def test_who_is_cut_off_while_it_connects_leaves_nothing_that_runs(
+    postgres_url: str, steps: int
+) -> None:
+    """A pool that stays open keeps the loop, and so the process, from ending."""
+    store = await SqlStore.open(postgres_url)
+    assert store.jobs is not None
+    waking = asyncio.create_task(store.jobs.wake([1]))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    waking.cancel()
+    await asyncio.wait([waking])
+    await store.close()
+    assert [task for task in asyncio.all_tasks() if task.get_name().startswith("pool-")] == []

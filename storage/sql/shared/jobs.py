@@ -193,10 +193,10 @@ class ProcrastinateJobs:
         self._fetches = False
 
     async def close(self) -> None:
-        if self._open:
-            self._open = False
-            await self._app.close_async()
-            await self._fetching.close_async()
+        # Also where opening was cut off in the middle: a pool that stays open may outlive the loop.
+        self._open = False
+        await self._app.close_async()
+        await self._fetching.close_async()
 
     def _register(self, advance: Advance, periodic: Mapping[str, Periodic]) -> None:
         async def look(context: JobContext, session: int) -> None:
