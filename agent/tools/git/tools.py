@@ -47,6 +47,8 @@ PAGE_SHARE = 8
 _LINE_LIMIT = 2**23
 """Bytes of one line of the program's output: a line of a file, as JSON."""
 
+_STOPPED = "[stopped here: the rest takes too much time or memory]"
+
 RevisionText = Annotated[str, Field(max_length=200)]
 PathText = Annotated[str, Field(min_length=1, max_length=1_000)]
 
@@ -208,15 +210,14 @@ async def _looked(query: Query, room: int) -> str:
     )
     assert process.stdin is not None and process.stdout is not None
     pieces: list[str] = []
-    note = "[stopped here: the rest takes too much time or memory]"
     try:
         async with asyncio.timeout(query.seconds + PATIENCE):
             with suppress(ConnectionError):
                 process.stdin.write(json.dumps(asdict(query)).encode())
                 process.stdin.close()
-            note = await _collected(process.stdout, pieces, room, note)
+            note = await _collected(process.stdout, pieces, room)
     except TimeoutError:
-        pass  # the note says so
+        note = _STOPPED
     finally:
         # As in agent.tools.files.search_process: one that has closed its output ends by itself.
         if not process.stdout.at_eof():
@@ -230,9 +231,7 @@ async def _looked(query: Query, room: int) -> str:
     return "".join(pieces) + note
 
 
-async def _collected(
-    output: asyncio.StreamReader, pieces: list[str], room: int, broken: str
-) -> str:
+async def _collected(output: asyncio.StreamReader, pieces: list[str], room: int) -> str:
     """Take the answer; gives what is to be said behind it."""
     size = 0
     async for line in output:
@@ -246,4 +245,4 @@ async def _collected(
                 return f"[{error}]"
             case {"end": True}:
                 return ""
-    return broken
+    return _STOPPED
